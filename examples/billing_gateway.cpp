@@ -36,7 +36,7 @@ tenure::ProducerOptions durable() {
   tenure::ProducerOptions options;
   options.durability = tenure::Durability::spooled;
   options.onOverload = tenure::Overload::spill;
-  options.linger = 5ms;   // one commit for all events of 5 ms, where there are many
+  options.linger = 5ms;   // under load, the events of 5 ms share a commit
   options.retryMax = 2s;  // a queue that is back is found this soon
   return options;
 }

@@ -47,8 +47,7 @@ struct ProducerOptions {
   Durability durability = Durability::stored;
   Overload onOverload = Overload::block;
   std::chrono::milliseconds sendLimit{30'000};  // up to 1 h
-  /// With a spool: all that waits goes there when a message was not confirmed for so long, beyond `linger`. 1 ms to 1
-  /// h.
+  /// With a spool: all that waits goes there when a message was not confirmed for so long after `linger`: 1 ms to 1 h.
   std::chrono::milliseconds spillAfter{500};
   /// With a spool: each message goes through it, also while the queue keeps up.
   bool spoolAll = false;

@@ -43,7 +43,7 @@ std::string headOf(int file, std::size_t bytes) {
   return head;
 }
 
-/// What is added to a log file's name: ".1", "-20260504", ".2026-05-04T09:12".
+/// Whether log rotation appends such a suffix to a file's name: ".1", "-20260504", ".2026-05-04T09:12".
 bool isRotatedName(std::string_view suffix) {
   return !suffix.empty() && suffix.find_first_not_of("0123456789.-_T:") == std::string_view::npos;
 }
@@ -72,7 +72,7 @@ std::optional<Follower::Found> Follower::lookAt(const std::filesystem::path& pat
   struct statx about {};
   if (::statx(AT_FDCWD, path.c_str(), 0, STATX_BASIC_STATS | STATX_BTIME, &about) != 0 || !S_ISREG(about.stx_mode))
     return std::nullopt;
-  Found found{path, {}, static_cast<std::int64_t>(about.stx_size)};
+  Found found{path, {}};
   found.file.inode = about.stx_ino;
   if ((about.stx_mask & STATX_BTIME) != 0)
     found.file.bornAt = about.stx_btime.tv_sec * 1'000'000'000 + about.stx_btime.tv_nsec;
@@ -90,7 +90,7 @@ Result<void> Follower::begin(const std::optional<FollowedFile>& from) {
     ::inotify_add_watch(inotify_, path_.parent_path().c_str(), IN_MODIFY | IN_CREATE | IN_MOVED_TO | IN_CLOSE_WRITE);
   if (!from) return {};
   if (const auto found = find(*from)) return open(found->path, *from);
-  position_ = *from;  // what comes next was made after it
+  position_ = *from;  // the file to read next is the first that was made after this one
   tell_(path_.string() + ": the file that was followed up to byte " + std::to_string(from->offset) +
         " is not there any more; what else it had was not sent");
   return {};
@@ -142,11 +142,9 @@ Result<std::optional<Line>> Follower::next() {
 Result<bool> Follower::look() {
   if (file_ >= 0 && wasCut()) {
     tell_(path_.string() + ": it was cut at byte " + std::to_string(position_.offset) + " or before, and begins anew");
-    FollowedFile anew = position_;
-    anew.cutAt = systemClock().wallNow();
-    anew.offset = 0;
-    anew.head.clear();
-    position_ = anew;
+    position_.cutAt = systemClock().wallNow();
+    position_.offset = 0;
+    position_.head.clear();
     buffer_.clear();
     if (::lseek(file_, 0, SEEK_SET) < 0) return systemError(path_, "cannot be read");
     return true;

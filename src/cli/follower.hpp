@@ -42,7 +42,7 @@ class Follower {
   Result<std::optional<Line>> next();
   /// Behind the line that next() has returned.
   const FollowedFile& position() const noexcept { return position_; }
-  /// Of that line: its file, whatever its name is now, and its place in it.
+  /// An id for that line, made of the followed name, the file's inode and birth, and the line's offset.
   std::string lineId() const;
   /// Until the folder has changed, or the descriptor `stop` can be read.
   void wait(int stop, std::chrono::milliseconds atMost);
@@ -51,19 +51,18 @@ class Follower {
   struct Found {
     std::filesystem::path path;
     FollowedFile file;
-    std::int64_t size = 0;
   };
 
   static std::optional<Found> lookAt(const std::filesystem::path& path);
   Result<void> open(const std::filesystem::path& path, const FollowedFile& from);
   void close() noexcept;
-  /// What is at the end of the open file: nothing new, another file, or a cut. False: there is nothing for now.
+  /// At the end of the open file: whether there is more to read, in it or in the file after it, which is opened then.
   Result<bool> look();
   /// The folder's file that was made next after the open one, or has the followed name; nullopt: there is none yet.
   std::optional<Found> successor() const;
   /// A file that `from` tells of, wherever it was renamed to.
   std::optional<Found> find(const FollowedFile& from) const;
-  /// Those whose names begin as that of the followed file.
+  /// The folder's files whose names begin with the followed name.
   std::vector<Found> neighbours() const;
   static bool isSameFile(const FollowedFile& one, const FollowedFile& other) noexcept;
   bool wasCut() const;
@@ -77,7 +76,7 @@ class Follower {
   std::int64_t lineBegin_ = 0;
   int file_ = -1;
   int inotify_ = -1;
-  bool isAtEnd_ = true;                       // of the open file, or none is open
+  bool isAtEnd_ = true;                       // the last read found the end of the file, or no file is open
   bool isLast_ = false;                       // the next line was made of what the old file ended with
   std::optional<BootTime> quietSince_{};      // the open file
   std::optional<BootTime> successorSince_{};  // when the next file was seen first

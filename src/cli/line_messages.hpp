@@ -23,7 +23,7 @@ struct Timing {
 struct LineMessages {
   LineFormat format = LineFormat::lines;
   std::string producer{};  // the ids in the input are its own, see messageIdOf()
-  Timing timing{};         // of each line that has no time of its own
+  Timing timing{};         // for lines that bring no time of their own
 
   std::size_t longestLine() const noexcept { return cli::longestLine(format); }
   /// `id`: of a line that brings none; empty: one is made.

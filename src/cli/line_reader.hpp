@@ -1,4 +1,4 @@
-/// Lines of what a descriptor gives, with bounded memory whatever that is.
+/// Splits the bytes that a descriptor gives into lines. Memory is bounded, also where a line never ends.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ struct Line {
   std::size_t bytes = 0;  // of the whole line
 };
 
-/// What was read and is no whole line yet: at most one line.
+/// Bytes that were read and not yet taken as lines: a chunk, and an unfinished line up to the limit.
 class LineBuffer {
  public:
   explicit LineBuffer(std::size_t longestLine) : longest_(longestLine) {}

@@ -39,9 +39,10 @@ A line with a time waits for it beside the queue, and comes to its end then: "de
 in JSON, --delay or --at for all lines without. `tenure scheduled` shows and cancels these. An id
 that waits already with another time or content is a bad line: it is told with both times.
 With --numbered the messages of each group get the numbers 1, 2, 3, … in the header tenure-number,
-whoever sends them, without gaps; an id that was sent in the last seven days is left out, and,
-without a spool or buffer, counted apart. For queues in SQLite and PostgreSQL, whose producers
-should agree on it; `tenure consume --follow-numbers` goes by the numbers.
+from all producers together, without gaps. An id that was sent in the last seven days is left out;
+the last line counts these apart, but for a run with a spool or buffer. Queues in SQLite and
+PostgreSQL can do that, and all producers of a queue should then use it.
+`tenure consume --follow-numbers` goes by the numbers.
 With --spool the queue may be slow or away: lines wait in that file, in order, and the next start
 sends what is left there; `tenure spool` shows it. At the end of the input, or when told to stop by
 SIGTERM or SIGINT, the queue has --drain to take the rest; a signal during that wait ends it.

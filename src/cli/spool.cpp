@@ -31,8 +31,8 @@ struct DrainOptions {
 constexpr const char* spoolHelp =
     R"help(A spool is the file in which a producer keeps what its queue does not take: that of
 `tenure produce --spool`, or of a service of yours. One process at a time has it open; a service
-that starts again with its spool sends what it left there. These commands are for a spool whose
-service does not come back, and are refused while it runs.
+that starts again with its spool sends what it left there. Use these commands when the service does
+not come back: they are refused while it runs.
 )help";
 
 constexpr const char* spoolExamples = R"help(tenure spool stats spool.db

@@ -48,19 +48,12 @@ ConfigReader readerOf(const CLI::App& tool) {
 }
 
 /// Closed by whoever started us, its number would go to the first file that is opened, and our output into that.
-void occupyStandardInput() {
-  if (::fcntl(STDIN_FILENO, F_GETFD) >= 0) return;
-  const int none = ::open("/dev/null", O_RDONLY);
-  if (none < 0 || none == STDIN_FILENO) return;
-  ::dup2(none, STDIN_FILENO);
-  ::close(none);
-}
-void occupyStandardOutput() {
-  if (::fcntl(STDOUT_FILENO, F_GETFD) >= 0) return;
-  const int full = ::open("/dev/full", O_WRONLY);
-  if (full < 0 || full == STDOUT_FILENO) return;
-  ::dup2(full, STDOUT_FILENO);
-  ::close(full);
+void occupy(int standard, const char* device, int mode) {
+  if (::fcntl(standard, F_GETFD) >= 0) return;
+  const int opened = ::open(device, mode);
+  if (opened < 0 || opened == standard) return;
+  ::dup2(opened, standard);
+  ::close(opened);
 }
 
 /// What `run` shall run is not for the parser, which would read "[x]" as a list. Empty: there is no such mark.
@@ -112,10 +105,10 @@ Exit parseAndRun(Words words) {
     return exit;
   }
   tellOfUnknownVariables(all);
-  if (!tool.got_subcommand("consume") && !tool.got_subcommand("relay") && !tool.got_subcommand("run")) {
-    releaseSignals();
-    occupyStandardInput();
-    occupyStandardOutput();
+  if (!tool.got_subcommand("consume") && !tool.got_subcommand("run")) {
+    if (!tool.got_subcommand("relay")) releaseSignals();
+    occupy(STDIN_FILENO, "/dev/null", O_RDONLY);
+    occupy(STDOUT_FILENO, "/dev/full", O_WRONLY);
   }
   return runCommand(tool, *chosen);
 }

@@ -11,8 +11,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration longestWait = 1min;
-
 Error closed() { return {Errc::cancelled, "the producer is closed"}; }
 Error ofCallback() { return {Errc::unsupported, "a callback would wait for itself: call it elsewhere"}; }
 

@@ -65,6 +65,7 @@ class Engine {
     /// Once all up to `last` have left the buffer: those of the spool up to there.
     std::optional<std::int64_t> spooledUpTo{};
   };
+  static constexpr Duration longestWait = std::chrono::minutes{1};
   /// A message of the spool that was sent.
   struct Sent {
     std::int64_t position = 0;

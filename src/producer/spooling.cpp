@@ -13,7 +13,6 @@ using namespace std::chrono_literals;
 constexpr std::size_t spoolMessages = 2'000;
 constexpr std::size_t spoolBytes = 4U << 20U;
 constexpr Duration settleAgain = 1s;  // where the disk is too full to take anything out
-constexpr Duration longestLook = 1min;
 
 }  // namespace
 
@@ -29,7 +28,6 @@ void Engine::sendSpooled(std::unique_lock<std::mutex>& lock) {
       *read, [&](const SpooledMessage& each) { return each.position > known || unsettled_.contains(each.position); });
   if (read->empty()) {  // all up to there are over
     nextOfSpool_ = std::max(nextOfSpool_, known + 1);
-    room_->notifyAll();
     return noteIfEmptied();
   }
   lock.unlock();
@@ -122,7 +120,7 @@ void Engine::spoolWhatIsDue() {
     }
     if (isEnding_ && !isDirect_) break;
     spoolerSleeps_ = true;
-    spoolWork_->wait(lock, std::min(due - now, longestLook), {}, [this, due, wasEnding = isEnding_] {
+    spoolWork_->wait(lock, std::min(due - now, longestWait), {}, [this, due, wasEnding = isEnding_] {
       return isEnding_ != wasEnding || (isEnding_ && !isDirect_) || spill_.due(buffer_, clock_.now(), isEnding_) < due;
     });
     spoolerSleeps_ = false;

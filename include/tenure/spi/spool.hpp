@@ -46,7 +46,7 @@ struct FollowedFile {
   std::uint64_t inode = 0;
   std::int64_t bornAt = 0;  // in nanoseconds since 1970; 0: its file system does not tell
   WallTime cutAt{};         // when it was last seen to be shorter, or other, than it had been; 1970: never
-  std::int64_t offset = 0;  // of the first byte that was not sent
+  std::int64_t offset = 0;  // how many of its bytes were sent
   std::string head{};       // its first bytes up to there, some hundreds at most: those of another differ
 
   bool operator==(const FollowedFile&) const = default;
@@ -63,9 +63,9 @@ class ISpool {
   /// Errors:  storeFull    it is as large as it may be, or the disk is full; the detail says which
   ///          invalidArgument, payloadTooLarge, unavailable, storeFailed
   virtual Result<std::int64_t> append(std::span<const NewMessage> messages, const FollowedFile* sent = nullptr) = 0;
-  /// Of each path the newest.
+  /// One entry for each path that was followed: the newest.
   virtual Result<std::vector<FollowedFile>> followed() = 0;
-  /// Those that were kept aside, the oldest first, from that position on; so many at most.
+  /// Refused messages, the oldest first, from that position on: at most so many.
   virtual Result<std::vector<RefusedMessage>> refused(std::int64_t from, std::size_t messages) = 0;
   /// The oldest from that position on, in order: so many, and not much more than so many bytes; at least one where any
   /// is there.

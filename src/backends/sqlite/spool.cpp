@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::string_view sizes = "length(body) + coalesce(length(CAST(headers AS BLOB)), 0)";
 
-constexpr std::uint64_t reserve = 4ULL << 20U;
-constexpr std::uint64_t shrunkFrom = 1ULL << 20U;
+constexpr std::uint64_t reserve = 4ULL << 20U;     // bytes of the disk that are kept free
+constexpr std::uint64_t shrunkFrom = 1ULL << 20U;  // with so many unused bytes an empty spool's file is made smaller
 
 std::uint64_t sizeOf(const NewMessage& message) {
   std::uint64_t bytes = message.body.size();
@@ -214,7 +214,7 @@ class Spool final : public ISpool {
     return read;
   }
 
-  /// Of a row that begins with n, id, grp, body, headers, deliver_at, replaces.
+  /// The message of a row whose first columns are n, id, grp, body, headers, deliver_at, replaces.
   static SpooledMessage messageIn(Query& row) {
     NewMessage message{MessageId{row.text(1)}, GroupId{row.text(2)}, row.text(3), storage::sentHeaders(row.bytes(4))};
     if (!row.isNull(5)) message.deliverAt = row.time(5);

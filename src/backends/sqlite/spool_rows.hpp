@@ -31,7 +31,7 @@ Result<void> inTransaction(Connection& connection, const Work& work) {
   return done;
 }
 
-/// What a damaged spool is brought to, before it takes its place.
+/// The file into which a damaged spool is saved. It is renamed to the spool's own name when it is complete.
 std::filesystem::path replacementOf(const std::filesystem::path& file);
 
 /// Where the file is absent and its replacement is there, that takes its place first.

@@ -216,7 +216,6 @@ class Storm {
     }
     const bool inOrder = isLast || random_.below(3) == 0;
     if (inOrder) {
-      outside_.isAway = outside_.isAway && !isLast;
       bool isGone = false;
       process.runOnFiber([&] {
         engine.reset();
