@@ -14,7 +14,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto pollInterval = 1ms;  // in the clock's own time, so that virtual time moves on
+// In the clock's own time, so that virtual time moves on.
+constexpr Duration firstPause = 1ms;
+constexpr Duration longestPause = 16ms;
 
 class Source final : public IMessageSource {
  public:
@@ -41,13 +43,13 @@ class Source final : public IMessageSource {
   }
 
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override {
-    while (true) {
+    for (Duration pause = firstPause;; pause = std::min(2 * pause, longestPause)) {
       if (const Result<void> tended = tend(); !tended) return tended.error();
       Result<std::vector<Message>> found = look(max);
       if (!found || !found->empty() || stop.stop_requested()) return found;
       const BootTime now = clock_.now();
       if (now >= deadline) return found;
-      clock_.waitUntil(std::min(deadline, now + pollInterval), stop);
+      clock_.waitUntil(std::min(deadline, now + pause), stop);
     }
   }
 
