@@ -42,6 +42,9 @@ struct ProducerOptions {
   /// A batch is what has one confirm: 1 to 10,000 messages, and not much more than so many bytes (1 KiB to 64 MiB).
   std::size_t batchMessages = 500;
   std::size_t batchBytes = 1U << 20U;
+  /// Batches that may be under way at once, each with a sink and a thread of its own: 1 to 16. A group's messages are
+  /// in one of them at a time.
+  std::size_t batchesUnderWay = 1;
   /// A batch that is not full begins no earlier than this after the batch before it. An idle producer sends at once.
   std::chrono::milliseconds linger{0};  // up to 1 min
   Durability durability = Durability::stored;
@@ -65,7 +68,8 @@ struct SendOptions {
   /// fails with outcomeUnknown, and is sent all the same.
   std::chrono::milliseconds limit{0};
   /// What became of an accepted message, whatever its durability: it was confirmed, refused, dropped or given up.
-  /// Called once, by a thread of the producer's. It may send, without waiting for room; it must not wait or throw.
+  /// Called once, by a thread of the producer's, of which there may be several. It may send, without waiting for room;
+  /// it must not wait or throw.
   std::function<void(const Result<void>&)> done{};
   /// The future as a callback, for a loop that must not wait: called once when the durability is reached, or with the
   /// error that prevents it; as `done` and before it, or by send() for Durability::memory. From Asio: asyncSend() in
@@ -94,8 +98,8 @@ struct ProducerFigures {
   std::string lastError{};     // why the last batch failed; empty: it did not
 };
 
-/// Messages of one group are stored in the order of their sends; one batch is under way at a time. What the queue does
-/// not take is sent again under the same id, before anything else; a consumer with keys drops what comes twice. A
+/// Messages of one group are stored in the order of their sends. What the queue does not take is sent again under the
+/// same id, before anything that was sent later; a consumer with keys drops what comes twice. A
 /// message that is refused for what it is, or that no queue takes (notFound), fails alone, and those behind it in its
 /// group go on. All else is tried again, also a wrong password: ProducerFigures::lastError. On RabbitMQ, where messages
 /// behind one that was not confirmed may be stored, order after an outage needs numbers (numberHeader).
@@ -104,17 +108,19 @@ struct ProducerFigures {
 /// are sent in order, and what the queue refuses is kept aside in the spool. A spool that a former producer has left is
 /// sent first.
 ///
-/// It has one thread, and with a spool a second one, which end with it. Destroyed without close(), it finishes the
-/// batch that is under way, and spools what is left; without a spool that is given up (MessagesGivenUp). After a fork
-/// the child's copy refuses every call and is destroyed without harm.
+/// It has one thread for each batch that may be under way, and with a spool one more, which end with it. A spool is
+/// sent by one of them, batch after batch. Destroyed without close(), it finishes what is under way, and spools what is
+/// left; without a spool that is given up (MessagesGivenUp). After a fork the child's copy refuses every call and is
+/// destroyed without harm.
 ///
 /// Threads: any, but for the destructor.
 class Producer {
  public:
   using OpenSink = std::function<Result<std::unique_ptr<IMessageSink>>()>;
 
-  /// A sink is opened with the first message, and anew where one has failed. Sink of events and clock are borrowed; the
-  /// sink of events must not call the producer.
+  /// A sink is opened with the first message of a thread, and anew where one has failed, by several threads at once
+  /// where several batches may be under way. Sink of events and clock are borrowed; the sink of events must not call
+  /// the producer.
   ///
   /// Throws: std::system_error (configurationRefused), which names each option out of its range
   explicit Producer(OpenSink open, const ProducerOptions& options = {}, const IClock& clock = systemClock());

@@ -23,9 +23,11 @@ Engine::Engine(Producer::OpenSink open, std::unique_ptr<ISpool> spool, const Pro
       emit_(events, clock_, ElectionName{}),
       idPrefix_(freshUuid() + "-"),
       work_(machine.threads.makeSignal()),
+      helpersWork_(machine.threads.makeSignal()),
       spoolWork_(machine.threads.makeSignal()),
       room_(machine.threads.makeSignal()),
-      outlet_(std::move(open)),
+      open_(std::move(open)),
+      outlet_(open_),
       spool_(std::move(spool)),
       buffer_(options_, machine.random.fork()),
       spill_(options_, spool_ && spool_->figures().messages > 0, machine.random.fork()) {
@@ -34,6 +36,9 @@ Engine::Engine(Producer::OpenSink open, std::unique_ptr<ISpool> spool, const Pro
     lastAppended_ = lastSpooled_ = spool_->figures().last;
   }
   if (spool_) spooler_ = machine.threads.start([this] { spoolWhatIsDue(); });
+  helpersAtWork_ = options_.batchesUnderWay - 1;
+  for (std::size_t i = 0; i < options_.batchesUnderWay - 1; ++i)
+    helpers_.push_back(machine.threads.start([this] { help(); }));
   thread_ = machine.threads.start([this] { work(); });
 }
 
@@ -44,6 +49,7 @@ Engine::~Engine() {
     end();
   }
   thread_->join();
+  for (const auto& helper : helpers_) helper->join();
   if (spooler_) spooler_->join();
 }
 
@@ -84,10 +90,9 @@ Result<void> Engine::take(NewMessage& message, SendOptions& how, Caller caller) 
   const Result<SendNumber> number = accept(lock, message, caller.durability, caller.deadline);
   if (!number) return number.error();
   callers_.add(*number, std::move(caller));
-  const bool worker = workerSleeps_;
+  wakeOne();
   const bool spooler = spoolerSleeps_;
   lock.unlock();
-  if (worker) work_->notifyAll();
   if (spooler) spoolWork_->notifyAll();
   if (isReached && how.reached) how.reached({});
   return {};
@@ -172,7 +177,8 @@ Result<void> Engine::flush(std::unique_lock<std::mutex>& lock, std::chrono::mill
 }
 
 bool Engine::isFlushed(Flush& flush) const {
-  if (!buffer_.areOver(flush.last) || isSaying_ || buffer_.hasDropped()) return false;
+  const bool isSaying = !saying_.empty() && *saying_.begin() <= flush.last;
+  if (!buffer_.areOver(flush.last) || isSaying || buffer_.hasDropped()) return false;
   if (!flush.spooledUpTo) flush.spooledUpTo = lastAppended_;
   return inSpool() == 0 || nextOfSpool_ > *flush.spooledUpTo;
 }
@@ -183,15 +189,17 @@ void Engine::wait(std::unique_lock<std::mutex>& lock, BootTime until, const std:
 
 void Engine::say(std::unique_lock<std::mutex>& lock, std::vector<Ending> endings) {
   Words words;
+  SendNumber first = buffer_.last();
   for (Ending& ending : endings) {
+    first = std::min(first, ending.number);
     for (Flush& flush : flushes_) flush.lost += ending.isLost && ending.number <= flush.last ? 1 : 0;
     if (auto caller = callers_.take(ending.number)) words.emplace_back(*std::move(caller), std::move(ending.result));
   }
-  if (!endings.empty()) say(lock, std::move(words));
+  if (!endings.empty()) say(lock, std::move(words), first);
 }
 
-void Engine::say(std::unique_lock<std::mutex>& lock, Words words) {
-  isSaying_ = true;
+void Engine::say(std::unique_lock<std::mutex>& lock, Words words, SendNumber first) {
+  const auto saying = saying_.insert(first);
   room_->notifyAll();
   lock.unlock();
   for (auto& [caller, result] : words) {
@@ -199,7 +207,7 @@ void Engine::say(std::unique_lock<std::mutex>& lock, Words words) {
   }
   words.clear();
   lock.lock();
-  isSaying_ = false;
+  saying_.erase(saying);
   room_->notifyAll();
 }
 
@@ -207,12 +215,12 @@ void Engine::say(std::unique_lock<std::mutex>& lock, std::vector<Caller> callers
   if (callers.empty()) return;
   Words words;
   for (Caller& caller : callers) words.emplace_back(std::move(caller), why);
-  say(lock, std::move(words));
+  say(lock, std::move(words), 0);
 }
 
 void Engine::work() {
   std::unique_lock lock(mutex_);
-  worker_ = std::this_thread::get_id();
+  ownThreads_.insert(std::this_thread::get_id());
   while (!isEnding_) {
     say(lock, buffer_.takeDropped());
     say(lock, buffer_.expired(clock_.now()));
@@ -220,7 +228,7 @@ void Engine::work() {
         {Errc::outcomeUnknown, "not confirmed within its limit; it is in the spool, and will be sent"});
     if (isEnding_) break;
     const BootTime now = clock_.now();
-    if (!unsettled_.empty() && now >= settleNotBefore_) {
+    if (nextSettling() <= now) {
       settleSpool(lock);
       noteIfEmptied();
       continue;
@@ -230,15 +238,14 @@ void Engine::work() {
       if (spill_.isSpooling())
         sendSpooled(lock);
       else
-        sendBatch(lock);
+        sendBatch(lock, outlet_);
       continue;
     }
-    const BootTime settling = unsettled_.empty() ? BootTime::max() : settleNotBefore_;
-    const BootTime until = std::min({next, buffer_.earliestDeadline(), callers_.earliestDeadline(), settling});
+    const BootTime until = std::min({next, buffer_.earliestDeadline(), callers_.earliestDeadline(), nextSettling()});
     workerSleeps_ = true;
     work_->wait(lock, std::min(until - now, longestWait), {}, [this, until] {
       return isEnding_ || buffer_.hasDropped() || buffer_.earliestDeadline() < until ||
-             callers_.earliestDeadline() < until || nextBatch(clock_.now()) < until;
+             callers_.earliestDeadline() < until || nextSettling() < until || nextBatch(clock_.now()) < until;
     });
     workerSleeps_ = false;
   }
@@ -247,18 +254,50 @@ void Engine::work() {
 
 BootTime Engine::nextBatch(BootTime now) const {
   if (!spill_.isSpooling()) return buffer_.next(now);
-  const bool hasSpooled = inSpool() > 0 && nextOfSpool_ <= lastSpooled_;
+  // What becomes of messages that have a copy in the spool is known when their batches are answered.
+  const bool hasSpooled = inSpool() > 0 && nextOfSpool_ <= lastSpooled_ && !buffer_.hasUnderWay() && !isSettling_;
   return hasSpooled ? std::max(now, buffer_.notBefore()) : BootTime::max();
+}
+
+void Engine::help() {
+  std::unique_lock lock(mutex_);
+  ownThreads_.insert(std::this_thread::get_id());
+  Outlet outlet(open_);
+  while (!isEnding_) {
+    if (canHelp()) {
+      sendBatch(lock, outlet);
+      continue;
+    }
+    const BootTime now = clock_.now();
+    const BootTime next = spill_.isSpooling() ? BootTime::max() : buffer_.next(now);
+    ++helpersThatSleep_;
+    helpersWork_->wait(lock, std::min(next - now, longestWait), {}, [this] { return isEnding_ || canHelp(); });
+    --helpersThatSleep_;
+  }
+  lock.unlock();
+  outlet.close();
+  lock.lock();
+  --helpersAtWork_;
+  room_->notifyAll();
+}
+
+void Engine::wakeOne() {
+  if (workerSleeps_)
+    work_->notifyAll();
+  else if (helpersThatSleep_ > 0)
+    helpersWork_->notifyOne();
 }
 
 void Engine::end() {
   isEnding_ = true;
   work_->notifyAll();
+  helpersWork_->notifyAll();
   if (spool_) spoolWork_->notifyAll();
 }
 
 void Engine::finish(std::unique_lock<std::mutex>& lock) {
-  while (spool_ && !isSpooled_) wait(lock, BootTime::max(), [this] { return isSpooled_; });
+  const auto areOthersOver = [this] { return helpersAtWork_ == 0 && (!spool_ || isSpooled_); };
+  while (!areOthersOver()) wait(lock, BootTime::max(), areOthersOver);
   say(lock, buffer_.takeDropped());
   settleSpool(lock);
   say(lock, callers_.takeAllSpooled(),
@@ -274,18 +313,19 @@ void Engine::finish(std::unique_lock<std::mutex>& lock) {
   room_->notifyAll();
 }
 
-void Engine::sendBatch(std::unique_lock<std::mutex>& lock) {
-  const std::span<const NewMessage> batch = buffer_.begin(clock_.now());
-  isDirect_ = true;
+void Engine::sendBatch(std::unique_lock<std::mutex>& lock, Outlet& outlet) {
+  SendBuffer::Batch* batch = buffer_.begin(clock_.now());
+  if (batch == nullptr) return;
+  if (canHelp()) wakeOne();
   lock.unlock();
-  const std::vector<Result<void>> results = outlet_.append(batch);
+  const std::vector<Result<void>> results = outlet.append(batch->messages);
   lock.lock();
-  while (isCopying_) wait(lock, BootTime::max(), [this] { return !isCopying_; });
-  isDirect_ = false;
-  if (spool_) spoolWork_->notifyAll();  // at the end the spooler waits for this batch
-  if (!copyAt_) {
+  while (batch->isCopying) wait(lock, BootTime::max(), [batch] { return !batch->isCopying; });
+  if (spool_) spoolWork_->notifyAll();    // at the end the spooler waits for this batch
+  if (workerSleeps_) work_->notifyAll();  // and what is in the spool waits for all batches
+  if (!batch->copyAt) {
     const std::size_t before = buffer_.bytes();
-    std::vector<Ending> endings = buffer_.answered(results, clock_.now());
+    std::vector<Ending> endings = buffer_.answered(*batch, results, clock_.now());
     going_.add(before - buffer_.bytes(), endings.size(), clock_.now());
     std::vector<NewMessage> spent = buffer_.takeSpent();
     say(lock, std::move(endings));
@@ -294,10 +334,9 @@ void Engine::sendBatch(std::unique_lock<std::mutex>& lock) {
     return lock.lock();
   }
   std::vector<Sent> copies;
-  for (const NewMessage& message : batch)
-    copies.push_back({*copyAt_ + static_cast<std::int64_t>(copies.size()), SendBuffer::sizeOf(message)});
-  copyAt_.reset();
-  buffer_.underWayIsAnswered();
+  for (const NewMessage& message : batch->messages)
+    copies.push_back({*batch->copyAt + static_cast<std::int64_t>(copies.size()), SendBuffer::sizeOf(message)});
+  buffer_.copyIsAnswered(*batch, results, clock_.now());
   settle(lock, copies, results);
 }
 

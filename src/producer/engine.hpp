@@ -1,13 +1,13 @@
 /// The producer at work: what its threads and its senders do, under one mutex.
 ///
-///   send ──▶ SendBuffer ──worker──▶ Outlet                     while the queue keeps up
-///                │                    ▲
-///                └──spooler──▶ ISpool ┘                        as Spill says, until the spool is empty
+///   send ──▶ SendBuffer ──worker, its helpers──▶ Outlet        while the queue keeps up
+///                │                                 ▲
+///                └──spooler──▶ ISpool ──worker─────┘           as Spill says, until the spool is empty
 ///
-/// The worker sends one batch at a time, from the buffer or from the spool, and calls all callbacks; the spooler, which
-/// is there with a spool, appends to it and resolves what that makes durable. Queue and disk are waited for with the
-/// mutex free. A message of the spool is sent only when it is known where its caller's answer belongs: up to
-/// lastSpooled_.
+/// The worker sends one batch at a time, from the buffer or from the spool; where several may be under way, each
+/// further one has a helper, which sends from the buffer alone. They call the callbacks. The spooler, which is there
+/// with a spool, appends to it and resolves what that makes durable. Queue and disk are waited for with the mutex free.
+/// A message of the spool is sent only when it is known where its caller's answer belongs: up to lastSpooled_.
 #pragma once
 
 #include <algorithm>
@@ -17,6 +17,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -74,7 +75,7 @@ class Engine {
   using Words = std::vector<std::pair<Caller, Result<void>>>;
 
   /// Whether a callback asks.
-  bool isOwnThread() const { return std::this_thread::get_id() == worker_ || std::this_thread::get_id() == spoolerId_; }
+  bool isOwnThread() const { return ownThreads_.contains(std::this_thread::get_id()); }
   /// That are not over.
   std::size_t inSpool() const {
     const std::size_t messages = spool_ ? spool_->figures().messages : 0;
@@ -92,19 +93,30 @@ class Engine {
   void wait(std::unique_lock<std::mutex>& lock, BootTime until, const std::function<bool()>& isOver);
   void say(std::unique_lock<std::mutex>& lock, std::vector<Ending> endings);
   /// With the mutex free. What a callback has captured is destroyed there as well.
-  void say(std::unique_lock<std::mutex>& lock, Words words);
+  void say(std::unique_lock<std::mutex>& lock, Words words, SendNumber first);
   void say(std::unique_lock<std::mutex>& lock, std::vector<Caller> callers, const Error& why);
   /// The producer's thread.
   void work();
   BootTime nextBatch(BootTime now) const;
+  BootTime nextSettling() const noexcept {
+    return unsettled_.empty() || isSettling_ ? BootTime::max() : settleNotBefore_;
+  }
+  /// A helper's thread.
+  void help();
+  bool canHelp() const {
+    const BootTime now = clock_.now();
+    return !spill_.isSpooling() && buffer_.next(now) <= now;
+  }
+  /// One thread that sleeps and may begin a batch.
+  void wakeOne();
   void end();
   /// When the other thread has spooled what it can.
   void finish(std::unique_lock<std::mutex>& lock);
-  void sendBatch(std::unique_lock<std::mutex>& lock);
+  void sendBatch(std::unique_lock<std::mutex>& lock, Outlet& outlet);
   void sendSpooled(std::unique_lock<std::mutex>& lock);
   /// Callers whose messages should be in the spool before that position, and are not.
   void sayOfMissing(std::unique_lock<std::mutex>& lock, std::int64_t before);
-  /// The queue's answers to messages that are in the spool.
+  /// The queue's answers to messages of the spool.
   void settle(std::unique_lock<std::mutex>& lock, const std::vector<Sent>& batch,
               const std::vector<Result<void>>& results);
   /// Takes out what is over. What a full disk does not let out is over all the same, and not sent again.
@@ -121,10 +133,12 @@ class Engine {
   const std::string idPrefix_;
   std::atomic<std::int64_t> ids_ = 0;  // that were made
   std::mutex mutex_;
-  std::unique_ptr<ISignal> work_;       // for the thread
+  std::unique_ptr<ISignal> work_;  // for the worker
+  std::unique_ptr<ISignal> helpersWork_;
   std::unique_ptr<ISignal> spoolWork_;  // for the spool's
   std::unique_ptr<ISignal> room_;       // for all others
-  Outlet outlet_;                       // the thread's
+  const Producer::OpenSink open_;
+  Outlet outlet_;  // the worker's
   const std::unique_ptr<ISpool> spool_;
   SendBuffer buffer_;
   Spill spill_;
@@ -132,29 +146,29 @@ class Engine {
   std::list<Flush> flushes_;
   Flow coming_;
   Flow going_;
-  bool isSaying_ = false;
+  std::multiset<SendNumber> saying_;  // the first of each set of messages whose callers are being told; 0: of the spool
   bool workerSleeps_ = false;
+  std::size_t helpersThatSleep_ = 0;
+  std::size_t helpersAtWork_ = 0;  // that have not ended
   bool spoolerSleeps_ = false;
   bool isClosed_ = false;
   bool isEnding_ = false;
   bool isOver_ = false;
-  bool isDirect_ = false;               // a batch from the buffer is under way
-  bool isCopying_ = false;              // that batch is being written to the spool
-  bool isAppending_ = false;            // to the spool
-  bool isSpooled_ = false;              // the spool's thread has ended
-  std::optional<std::int64_t> copyAt_;  // of the first message of that batch, once it is in the spool
-  std::int64_t lastAppended_ = 0;       // position of the newest message in the spool
-  std::int64_t lastSpooled_ = 0;        // of the newest whose caller knows that it is there: none behind it is sent
-  std::int64_t nextOfSpool_ = 0;        // all before it are over
+  bool isAppending_ = false;       // to the spool
+  bool isSettling_ = false;        // messages are being taken out of the spool
+  bool isSpooled_ = false;         // the spooler has ended
+  std::int64_t lastAppended_ = 0;  // position of the newest message in the spool
+  std::int64_t lastSpooled_ = 0;   // of the newest whose caller knows that it is there: none behind it is sent
+  std::int64_t nextOfSpool_ = 0;   // all before it are over
   std::map<std::int64_t, std::optional<Error>> unsettled_;  // over, and still in the spool; with their refusals
   std::size_t held_ = 0;                                    // how many of them the spool's own count still includes
   BootTime settleNotBefore_ = BootTime::min();              // after a failure
   BootTime spoolingSince_{};
   std::string spoolError_;
   std::size_t givenUpAtEnd_ = 0;
-  std::thread::id worker_;
-  std::thread::id spoolerId_;
+  std::set<std::thread::id> ownThreads_;
   std::unique_ptr<IThread> spooler_;
+  std::vector<std::unique_ptr<IThread>> helpers_;
   std::unique_ptr<IThread> thread_;
 };
 

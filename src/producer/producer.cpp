@@ -19,6 +19,7 @@ ProducerOptions checked(const Producer::OpenSink& open, bool hasSpool, const Pro
   count(options.maxMessages, 1, 10'000'000, "producer.maxMessages");
   count(options.maxBytes, 1LL << 20U, 16LL << 30U, "producer.maxBytes");
   count(options.batchMessages, 1, 10'000, "producer.batchMessages");
+  count(options.batchesUnderWay, 1, 16, "producer.batchesUnderWay");
   count(options.batchBytes, 1LL << 10U, 64LL << 20U, "producer.batchBytes");
   const auto time = [&](std::chrono::milliseconds value, std::chrono::milliseconds least, const char* name) {
     complaints.require(value, Range<std::chrono::milliseconds>{least, 1h}, name);

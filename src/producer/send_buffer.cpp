@@ -9,6 +9,9 @@
 namespace tenure::producing {
 namespace {
 
+/// How many messages are looked at for a batch of a lane.
+constexpr std::size_t lookAhead = 2'000;
+
 bool isRefusal(const Result<void>& result) noexcept { return !result && isMessageRefused(result.error()); }
 
 }  // namespace
@@ -63,7 +66,9 @@ std::optional<SendNumber> SendBuffer::offer(NewMessage& message, Durability dura
   ++count_;
   bytes_ += bytes;
   atRisk_ += durability == Durability::memory ? 1 : 0;
-  waiting_.push_back({{++last_, durability, deadline, now, bytes, false}, std::move(message)});
+  const std::size_t lane = laneOf(message.group, options_.batchesUnderWay);
+  isHeldUp_ = isHeldUp_ && (waiting_.size() >= lookAhead || !isFree(lane));
+  waiting_.push_back({{++last_, durability, deadline, now, bytes, lane, false}, std::move(message)});
   const Place& place = waiting_.back().place;
   startsToWait(place);
   return last_;
@@ -88,17 +93,56 @@ bool SendBuffer::isFull() const noexcept {
 }
 
 BootTime SendBuffer::next(BootTime now) const noexcept {
-  if (waiting_.empty() || !batch_.empty()) return BootTime::max();
+  if (waiting_.empty() || isHeldUp_ || underWay_.size() >= options_.batchesUnderWay) return BootTime::max();
   const bool lingers = !isFull() && waiting_.front().place.number > hurriedUpTo_ && lastBegan_ != BootTime::min();
   const BootTime ready = lingers ? lastBegan_ + options_.linger : now;
   return std::max(ready, notBefore_);
 }
 
-std::span<const NewMessage> SendBuffer::begin(BootTime now) {
-  TENURE_ASSERT(batch_.empty());
+SendBuffer::Batch* SendBuffer::begin(BootTime now) {
+  Batch batch;
+  batch.beganAt = now;
+  if (options_.batchesUnderWay == 1)
+    take(options_.batchMessages, options_.batchBytes, batch.places, batch.messages);
+  else
+    takeLane(batch);
+  isHeldUp_ = batch.places.empty();
+  if (isHeldUp_) return nullptr;
   lastBegan_ = now;
-  take(options_.batchMessages, options_.batchBytes, underWay_, batch_);
-  return batch_;
+  return &underWay_.emplace_back(std::move(batch));
+}
+
+bool SendBuffer::isFree(std::size_t lane) const noexcept {
+  return std::ranges::find(underWay_, lane, &Batch::lane) == underWay_.end();
+}
+
+void SendBuffer::takeLane(Batch& batch) {
+  const std::size_t looked = std::min(waiting_.size(), lookAhead);
+  std::size_t bytes = 0;
+  std::size_t stay = 0;
+  std::size_t next = 0;
+  for (; next < looked && batch.places.size() < options_.batchMessages; ++next) {
+    Waiting& each = waiting_[next];
+    const bool isTaken = batch.places.empty() ? isFree(each.place.lane) : each.place.lane == batch.lane;
+    if (isTaken && !batch.places.empty() && bytes + each.place.bytes > options_.batchBytes) break;
+    if (!isTaken) {
+      if (stay != next) waiting_[stay] = std::move(each);
+      ++stay;
+      continue;
+    }
+    batch.lane = each.place.lane;
+    bytes += each.place.bytes;
+    stopsToWait(each.place);
+    batch.places.push_back(each.place);
+    batch.messages.push_back(std::move(each.message));
+  }
+  const auto first = waiting_.begin();
+  waiting_.erase(first + static_cast<std::ptrdiff_t>(stay), first + static_cast<std::ptrdiff_t>(next));
+}
+
+void SendBuffer::end(Batch& batch) {
+  isHeldUp_ = false;
+  underWay_.remove_if([&](const Batch& each) { return &each == &batch; });
 }
 
 void SendBuffer::take(std::size_t messages, std::size_t bytes, std::vector<Place>& places,
@@ -115,8 +159,11 @@ void SendBuffer::take(std::size_t messages, std::size_t bytes, std::vector<Place
 }
 
 void SendBuffer::giveBack(Place place, NewMessage message) {
-  waiting_.push_front({place, std::move(message)});
+  const auto behind =
+      std::ranges::lower_bound(waiting_, place.number, {}, [](const Waiting& each) { return each.place.number; });
+  waiting_.insert(behind, {place, std::move(message)});
   startsToWait(place);
+  isHeldUp_ = false;
 }
 
 std::vector<SendNumber> SendBuffer::leaveAll(std::vector<Place>& places) {
@@ -128,7 +175,24 @@ std::vector<SendNumber> SendBuffer::leaveAll(std::vector<Place>& places) {
   return numbers;
 }
 
-std::vector<SendNumber> SendBuffer::underWayIsSpooled() { return leaveAll(underWay_); }
+SendBuffer::Batch* SendBuffer::notCopied() noexcept {
+  const auto found = std::ranges::find_if(underWay_, [](const Batch& each) { return !each.copyAt; });
+  return found == underWay_.end() ? nullptr : &*found;
+}
+
+std::vector<SendNumber> SendBuffer::isCopied(Batch& batch, std::int64_t first) {
+  batch.copyAt = first;
+  return leaveAll(batch.places);
+}
+
+void SendBuffer::copyIsAnswered(Batch& batch, std::span<const Result<void>> results, BootTime now) {
+  count(results, batch.beganAt, now);
+  end(batch);
+}
+
+bool SendBuffer::hasToSpool() const noexcept {
+  return !waiting_.empty() || std::ranges::any_of(underWay_, [](const Batch& each) { return !each.copyAt; });
+}
 
 std::span<const NewMessage> SendBuffer::beginSpooling(std::size_t messages, std::size_t bytes) {
   TENURE_ASSERT(toSpool_.empty());
@@ -147,7 +211,7 @@ void SendBuffer::isNotSpooled() {
   spooling_.clear();
 }
 
-void SendBuffer::count(std::span<const Result<void>> results, BootTime now) {
+void SendBuffer::count(std::span<const Result<void>> results, BootTime beganAt, BootTime now) {
   const std::optional<Error> failure = failureOf(results);
   for (const Result<void>& result : results) {
     told_.confirmed += result ? 1 : 0;
@@ -155,16 +219,18 @@ void SendBuffer::count(std::span<const Result<void>> results, BootTime now) {
   }
   ++told_.batches;
   told_.lastError = failure ? failure->message() : "";
+  if (beganAt < failedAt_) return;  // it was beside the one that failed, and says nothing about the time since
   if (!failure) backoff_.reset();
+  if (failure) failedAt_ = now;
   notBefore_ = failure ? now + backoff_.next() : now;
 }
 
-std::vector<Ending> SendBuffer::answered(std::span<const Result<void>> results, BootTime now) {
-  TENURE_ASSERT(results.size() == underWay_.size());
-  count(results, now);
+std::vector<Ending> SendBuffer::answered(Batch& batch, std::span<const Result<void>> results, BootTime now) {
+  TENURE_ASSERT(results.size() == batch.places.size());
+  count(results, batch.beganAt, now);
   std::vector<Ending> endings;
   for (std::size_t i = results.size(); i-- > 0;) {
-    Place& place = underWay_[i];
+    Place& place = batch.places[i];
     const Result<void>& result = results[i];
     if (result || isRefusal(result)) {
       leave(place);
@@ -172,11 +238,11 @@ std::vector<Ending> SendBuffer::answered(std::span<const Result<void>> results, 
       continue;
     }
     place.wasSent = place.wasSent || isOutcomeUnknown(result.error().code);
-    giveBack(place, std::move(batch_[i]));
+    giveBack(place, std::move(batch.messages[i]));
   }
   std::ranges::reverse(endings);
-  underWay_.clear();
-  spent_ = std::exchange(batch_, {});
+  spent_ = std::move(batch.messages);
+  end(batch);
   return endings;
 }
 
@@ -217,9 +283,13 @@ void SendBuffer::leave(const Place& place) {
 }
 
 const SendBuffer::Place* SendBuffer::oldest() const noexcept {
-  if (!underWay_.empty()) return &underWay_.front();
-  if (!toSpool_.empty()) return &toSpool_.front();
-  return waiting_.empty() ? nullptr : &waiting_.front().place;
+  const Place* first = waiting_.empty() ? nullptr : &waiting_.front().place;
+  const auto look = [&first](const std::vector<Place>& places) {
+    if (!places.empty() && (first == nullptr || places.front().number < first->number)) first = &places.front();
+  };
+  look(toSpool_);
+  for (const Batch& batch : underWay_) look(batch.places);
+  return first;
 }
 
 bool SendBuffer::areOver(SendNumber upTo) const noexcept {

@@ -5,16 +5,20 @@
 ///                │  └─beginSpooling─▶ spooled: over here, and the spool's
 ///                └──── to the front ──┴─not taken
 ///
-/// One batch is under way at a time, and what comes back goes before all that waits: so a group's messages are stored
-/// in the order of their sends.
+/// Each group belongs to one of as many lanes as batches may be under way. A batch is of one lane, one batch a lane is
+/// under way at a time, and what comes back goes before all that were sent later: so a group's messages are stored in
+/// the order of their sends.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <list>
 #include <optional>
 #include <set>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -42,38 +46,61 @@ BootTime later(BootTime now, std::chrono::milliseconds by) noexcept;
 
 class SendBuffer {
  public:
+  struct Place {
+    SendNumber number = 0;
+    Durability durability = Durability::stored;
+    BootTime deadline{};
+    BootTime acceptedAt{};
+    std::size_t bytes = 0;
+    std::size_t lane = 0;
+    bool wasSent = false;  // and not answered for sure
+  };
+  /// What is under way with one confirm. Its messages stay as they are until it is answered.
+  struct Batch {
+    std::size_t lane = 0;
+    std::vector<NewMessage> messages;
+    std::vector<Place> places;  // of its messages; none once its copy is in the spool
+    BootTime beganAt{};
+    bool isCopying = false;                // it is being written to the spool
+    std::optional<std::int64_t> copyAt{};  // of the first message, once it is in the spool
+  };
+
   SendBuffer(const ProducerOptions& options, Random random) noexcept
       : options_(options), backoff_(options.retryBase, options.retryMax, random) {}
 
   /// Nullopt: there is no room, and the message is as it was. Else it was taken; others may have made room for it.
   std::optional<SendNumber> offer(NewMessage& message, Durability durability, BootTime deadline, BootTime now);
   static std::size_t sizeOf(const NewMessage& message) noexcept;
+  static std::size_t laneOf(const GroupId& group, std::size_t lanes) noexcept {
+    return lanes == 1 ? 0 : std::hash<GroupId>{}(group) % lanes;
+  }
   std::size_t bytes() const noexcept { return bytes_; }
   bool hasRoomFor(const NewMessage& message) const noexcept { return hasRoomFor(sizeOf(message)); }
   /// Those that have made room since the last call.
   std::vector<Ending> takeDropped() noexcept { return std::exchange(dropped_, {}); }
   bool hasDropped() const noexcept { return !dropped_.empty(); }
-  /// When a batch may begin: now, or later; BootTime::max() where none waits, or one is under way.
+  /// When a batch may begin: now, or later; BootTime::max() where none waits, or as many as may be are under way.
   BootTime next(BootTime now) const noexcept;
-  /// Nothing of it changes until it is answered.
-  std::span<const NewMessage> begin(BootTime now);
-  /// One result for each message of the batch, in its order, as IMessageSink::appendEach gives them.
-  std::vector<Ending> answered(std::span<const Result<void>> results, BootTime now);
+  /// Nullptr: all that could begin wait for batches of their lanes.
+  Batch* begin(BootTime now);
+  /// One result for each message of the batch, in its order, as IMessageSink::appendEach gives them. The batch is over.
+  std::vector<Ending> answered(Batch& batch, std::span<const Result<void>> results, BootTime now);
   /// The messages of that batch, to be destroyed where no sender waits for it.
   std::vector<NewMessage> takeSpent() noexcept { return std::exchange(spent_, {}); }
-  /// The copy that a spool keeps of the batch under way, while that is not answered.
-  std::span<const NewMessage> underWay() const noexcept { return batch_; }
-  /// The copy is in the spool: the batch is its matter from now on, and answered() there.
-  std::vector<SendNumber> underWayIsSpooled();
-  void underWayIsAnswered() noexcept { batch_.clear(); }
+  bool hasUnderWay() const noexcept { return !underWay_.empty(); }
+  /// A batch under way of which the spool has no copy yet.
+  Batch* notCopied() noexcept;
+  /// The copy is in the spool: the batch is the spool's matter from now on, and its answer ends it there.
+  std::vector<SendNumber> isCopied(Batch& batch, std::int64_t first);
+  void copyIsAnswered(Batch& batch, std::span<const Result<void>> results, BootTime now);
   /// The first that wait: so many, and not much more than so many bytes. Nothing of them changes until isSpooled() or
   /// isNotSpooled().
   std::span<const NewMessage> beginSpooling(std::size_t messages, std::size_t bytes);
   std::vector<SendNumber> isSpooled();
   void isNotSpooled();
-  /// Counts a batch that was sent from the spool.
-  void count(std::span<const Result<void>> results, BootTime now);
-  bool hasWaiting() const noexcept { return !waiting_.empty(); }
+  /// Counts a batch that was answered.
+  void count(std::span<const Result<void>> results, BootTime beganAt, BootTime now);
+  bool hasToSpool() const noexcept;
   bool isHalfFull() const noexcept { return 2 * count_ >= options_.maxMessages || 2 * bytes_ >= options_.maxBytes; }
   /// When the first that is not over was accepted; BootTime::max(): there is none.
   BootTime waitsSince() const noexcept {
@@ -102,14 +129,6 @@ class SendBuffer {
   ProducerFigures figures(BootTime now) const;
 
  private:
-  struct Place {
-    SendNumber number = 0;
-    Durability durability = Durability::stored;
-    BootTime deadline{};
-    BootTime acceptedAt{};
-    std::size_t bytes = 0;
-    bool wasSent = false;  // and not answered for sure
-  };
   struct Waiting {
     Place place;
     NewMessage message;
@@ -120,6 +139,10 @@ class SendBuffer {
   void dropOldest();
   /// Moves the first that wait, so many and not much more than so many bytes.
   void take(std::size_t messages, std::size_t bytes, std::vector<Place>& places, std::vector<NewMessage>& into);
+  /// Of the first free lane, past messages of others.
+  void takeLane(Batch& batch);
+  bool isFree(std::size_t lane) const noexcept;
+  void end(Batch& batch);
   void giveBack(Place place, NewMessage message);
   std::vector<SendNumber> leaveAll(std::vector<Place>& places);
   bool isFull() const noexcept;
@@ -133,8 +156,8 @@ class SendBuffer {
   const ProducerOptions options_;
   Backoff backoff_;
   std::deque<Waiting> waiting_;
-  std::vector<Place> underWay_;
-  std::vector<NewMessage> batch_;  // of underWay_
+  std::list<Batch> underWay_;
+  bool isHeldUp_ = false;  // all that could begin wait for batches of their lanes
   std::vector<NewMessage> spent_;
   std::vector<Place> toSpool_;
   std::vector<NewMessage> spooling_;  // of toSpool_
@@ -150,7 +173,8 @@ class SendBuffer {
   SendNumber hurriedUpTo_ = 0;
   BootTime lastBegan_ = BootTime::min();
   BootTime notBefore_ = BootTime::min();
-  ProducerFigures told_;  // what is counted
+  BootTime failedAt_ = BootTime::min();  // the last batch that failed
+  ProducerFigures told_;                 // what is counted
 };
 
 }  // namespace tenure::producing

@@ -8,7 +8,7 @@ namespace tenure::producing {
 BootTime Spill::due(const SendBuffer& buffer, BootTime now, bool isEnding) const noexcept {
   if (buffer.size() == 0) return BootTime::max();
   if (isEnding) return hasFailedAtEnd_ ? BootTime::max() : now;
-  if (isSpooling_) return buffer.hasWaiting() ? std::max(now, notBefore_) : BootTime::max();
+  if (isSpooling_) return buffer.hasToSpool() ? std::max(now, notBefore_) : BootTime::max();
   const BootTime tooOld = later(buffer.waitsSince(), options_.linger + options_.spillAfter);
   return std::max(isOver(buffer) ? now : std::max(now, tooOld), notBefore_);
 }

@@ -14,20 +14,24 @@ constexpr std::size_t spoolMessages = 2'000;
 constexpr std::size_t spoolBytes = 4U << 20U;
 constexpr Duration settleAgain = 1s;  // where the disk is too full to take anything out
 
+bool isOpen(const Result<void>& result) { return !result && !isMessageRefused(result.error()); }
+
 }  // namespace
 
 void Engine::sendSpooled(std::unique_lock<std::mutex>& lock) {
   const std::int64_t known = lastSpooled_;
   const std::int64_t from = nextOfSpool_;
+  const BootTime beganAt = clock_.now();
   lock.unlock();
   auto read = spool_->read(from, options_.batchMessages, options_.batchBytes);
   lock.lock();
-  if (!read) return buffer_.count(std::vector<Result<void>>{read.error()}, clock_.now());
+  if (!read) return buffer_.count(std::vector<Result<void>>{read.error()}, beganAt, clock_.now());
   sayOfMissing(lock, read->empty() ? known + 1 : std::min(read->front().position, known + 1));
+  const std::int64_t readUpTo = read->empty() ? known : std::min(known, read->back().position);
   std::erase_if(
       *read, [&](const SpooledMessage& each) { return each.position > known || unsettled_.contains(each.position); });
   if (read->empty()) {  // all up to there are over
-    nextOfSpool_ = std::max(nextOfSpool_, known + 1);
+    nextOfSpool_ = std::max(nextOfSpool_, readUpTo + 1);
     return noteIfEmptied();
   }
   lock.unlock();
@@ -39,7 +43,11 @@ void Engine::sendSpooled(std::unique_lock<std::mutex>& lock) {
   }
   std::vector<Result<void>> results = outlet_.append(batch);
   lock.lock();
+  buffer_.count(results, beganAt, clock_.now());
+  const auto open = std::ranges::find_if(results, isOpen);
+  nextOfSpool_ = open == results.end() ? sent.back().position + 1 : sent[open - results.begin()].position;
   settle(lock, sent, results);
+  sayOfMissing(lock, nextOfSpool_);
 }
 
 void Engine::sayOfMissing(std::unique_lock<std::mutex>& lock, std::int64_t before) {
@@ -53,50 +61,49 @@ void Engine::settle(std::unique_lock<std::mutex>& lock, const std::vector<Sent>&
   Words words;
   std::size_t bytes = 0;
   std::size_t over = 0;
-  isSaying_ = true;  // or a flush would not wait for the callbacks while the mutex is free below
-  nextOfSpool_ = std::max(nextOfSpool_, batch.back().position + 1);
-  for (std::size_t i = results.size(); i-- > 0;) {
+  const auto saying = saying_.insert(0);  // a flush waits for the callbacks, also while the mutex is free below
+  for (std::size_t i = 0; i < results.size(); ++i) {
     const Result<void>& result = results[i];
     const std::int64_t position = batch[i].position;
-    if (!result && !isMessageRefused(result.error())) {
-      nextOfSpool_ = position;
-      continue;
-    }
+    if (isOpen(result)) continue;
     bytes += batch[i].bytes;
     ++over;
     unsettled_.emplace(position, result ? std::nullopt : std::optional<Error>(result.error()));
     if (auto caller = callers_.takeSpooled(position)) words.emplace_back(*std::move(caller), result);
   }
-  std::ranges::reverse(words);
   going_.add(bytes, over, clock_.now());
   settleSpool(lock);
-  buffer_.count(results, clock_.now());
   noteIfEmptied();
   spoolWork_->notifyAll();
-  say(lock, std::move(words));
-  sayOfMissing(lock, nextOfSpool_);
+  say(lock, std::move(words), 0);
+  saying_.erase(saying);
 }
 
 void Engine::settleSpool(std::unique_lock<std::mutex>& lock) {
+  if (isSettling_) return;  // a thread is at it, until none is left
   const BootTime now = clock_.now();
   const bool waits = now < settleNotBefore_ && !isEnding_;
   held_ = waits ? unsettled_.size() : 0;  // while they are taken out, the spool's own count changes
-  if (unsettled_.empty() || waits) return;
-  std::vector<SpoolSettlement> over;
-  for (const auto& [position, refusal] : unsettled_) over.push_back({position, refusal});
-  lock.unlock();
-  const Result<void> settled = spool_->settle(over);
-  lock.lock();
-  if (!settled) {
-    settleNotBefore_ = now + settleAgain;
-    held_ = unsettled_.size();
-    if (spoolError_.empty()) emit_(SpoolRefused{settled.error().message(), buffer_.size()});
-    spoolError_ = settled.error().message();
-    return;
+  while (!unsettled_.empty() && !waits) {
+    std::vector<SpoolSettlement> over;
+    for (const auto& [position, refusal] : unsettled_) over.push_back({position, refusal});
+    isSettling_ = true;
+    lock.unlock();
+    const Result<void> settled = spool_->settle(over);
+    lock.lock();
+    isSettling_ = false;
+    if (!settled) {
+      settleNotBefore_ = now + settleAgain;
+      held_ = unsettled_.size();
+      if (spoolError_.empty()) emit_(SpoolRefused{settled.error().message(), buffer_.size()});
+      spoolError_ = settled.error().message();
+      break;
+    }
+    if (settleNotBefore_ != BootTime::min()) spoolError_.clear();
+    settleNotBefore_ = BootTime::min();
+    for (const SpoolSettlement& each : over) unsettled_.erase(each.position);
   }
-  if (settleNotBefore_ != BootTime::min()) spoolError_.clear();
-  settleNotBefore_ = BootTime::min();
-  unsettled_.clear();
+  if (workerSleeps_) work_->notifyAll();
 }
 
 void Engine::noteIfEmptied() {
@@ -110,7 +117,7 @@ void Engine::noteIfEmptied() {
 
 void Engine::spoolWhatIsDue() {
   std::unique_lock lock(mutex_);
-  spoolerId_ = std::this_thread::get_id();
+  ownThreads_.insert(std::this_thread::get_id());
   for (;;) {
     const BootTime now = clock_.now();
     const BootTime due = spill_.due(buffer_, now, isEnding_);
@@ -118,10 +125,11 @@ void Engine::spoolWhatIsDue() {
       spool(lock);
       continue;
     }
-    if (isEnding_ && !isDirect_) break;
+    if (isEnding_ && !buffer_.hasUnderWay()) break;
     spoolerSleeps_ = true;
     spoolWork_->wait(lock, std::min(due - now, longestWait), {}, [this, due, wasEnding = isEnding_] {
-      return isEnding_ != wasEnding || (isEnding_ && !isDirect_) || spill_.due(buffer_, clock_.now(), isEnding_) < due;
+      return isEnding_ != wasEnding || (isEnding_ && !buffer_.hasUnderWay()) ||
+             spill_.due(buffer_, clock_.now(), isEnding_) < due;
     });
     spoolerSleeps_ = false;
   }
@@ -135,22 +143,23 @@ void Engine::spool(std::unique_lock<std::mutex>& lock) {
     spoolingSince_ = clock_.now();
   }
   spill_.begins();
-  isCopying_ = isDirect_ && !copyAt_;
+  SendBuffer::Batch* batch = buffer_.notCopied();  // its groups' other messages go behind its copy
+  if (batch != nullptr) batch->isCopying = true;
   isAppending_ = true;
   const std::span<const NewMessage> messages =
-      isCopying_ ? buffer_.underWay() : buffer_.beginSpooling(spoolMessages, spoolBytes);
+      batch != nullptr ? batch->messages : buffer_.beginSpooling(spoolMessages, spoolBytes);
   lock.unlock();
   const Result<std::int64_t> first = spool_->append(messages);
   lock.lock();
   const auto count = static_cast<std::int64_t>(messages.size());
   std::vector<Caller> reached;
   if (first) {
-    reached = callers_.spooled(isCopying_ ? buffer_.underWayIsSpooled() : buffer_.isSpooled(), *first);
+    reached = callers_.spooled(batch != nullptr ? buffer_.isCopied(*batch, *first) : buffer_.isSpooled(), *first);
     lastAppended_ = *first + count - 1;
     spoolError_.clear();
     spill_.took();
   } else {
-    if (!isCopying_) buffer_.isNotSpooled();
+    if (batch == nullptr) buffer_.isNotSpooled();
     spoolError_ = first.error().message();
     if (spill_.failed(inSpool() == 0, isEnding_, clock_.now())) emit_(SpoolRefused{spoolError_, buffer_.size()});
   }
@@ -159,9 +168,9 @@ void Engine::spool(std::unique_lock<std::mutex>& lock) {
   for (Caller& caller : reached) caller.tell({});
   reached.clear();
   lock.lock();
-  if (first && isCopying_) copyAt_ = *first;
+  if (batch != nullptr) batch->isCopying = false;
   lastSpooled_ = lastAppended_;
-  isAppending_ = isCopying_ = false;
+  isAppending_ = false;
   room_->notifyAll();
   work_->notifyAll();
 }

@@ -45,7 +45,7 @@ const std::map<std::string, Names>& standardHeaders() {
       {"mutex", {"lock_guard", "mutex", "unique_lock"}},
       {"future", {"future", "promise"}},
       {"optional", {"nullopt", "optional"}},
-      {"set", {"set"}},
+      {"set", {"set", "multiset"}},
       {"span", {"span"}},
       {"stdexcept", {"runtime_error"}},
       {"stop_token", {"stop_callback", "stop_source", "stop_token"}},

@@ -18,11 +18,12 @@ using Messages = std::vector<NewMessage>;
 /// Connects when it is asked for a sink, and hands it out when it is opened.
 class Gate {
  public:
-  explicit Gate(const Queue& queue) : queue_(queue) {}
+  explicit Gate(const Queue& queue, int batches = 1) : queue_(queue), batches_(batches) {}
   Producer::OpenSink opener() {
     return [this] {
       auto sink = queue_.sink();
-      TENURE_ASSERT(!isReached_.exchange(true));  // a sink that has failed is opened anew
+      TENURE_ASSERT(++sinks_ <= batches_);  // a sink that has failed is opened anew
+      isReached_ = true;
       isReached_.notify_all();
       isOpen_.wait(false);
       return Result<std::unique_ptr<IMessageSink>>(std::move(sink));
@@ -36,6 +37,8 @@ class Gate {
 
  private:
   const Queue& queue_;
+  const int batches_;  // that may be under way
+  std::atomic<int> sinks_ = 0;
   std::atomic<bool> isReached_ = false;
   std::atomic<bool> isOpen_ = false;
 };
@@ -57,14 +60,24 @@ ProducerOptions optionsFor(const Setting& setting) {
           .spillAfter = std::chrono::hours{1}};
 }
 
-double fromBuffer(const Setting& setting, const Queue& queue, const Messages& messages) {
-  Gate gate(queue);
-  Producer producer(gate.opener(), optionsFor(setting));
+double fromBuffer(const Setting& setting, const Queue& queue, const Messages& messages, int batches) {
+  Gate gate(queue, batches);
+  ProducerOptions options = optionsFor(setting);
+  options.batchesUnderWay = static_cast<std::size_t>(batches);
+  Producer producer(gate.opener(), options);
   std::vector<std::future<Result<void>>> stored;
   for (const NewMessage& message : messages) stored.push_back(producer.send(message).value());
   const double rate = emptied(producer, gate);
   for (std::future<Result<void>>& each : stored) each.get().value();
   return rate;
+}
+
+double inOneBatchAtATime(const Setting& setting, const Queue& queue, const Messages& messages) {
+  return fromBuffer(setting, queue, messages, 1);
+}
+
+double inFourBatches(const Setting& setting, const Queue& queue, const Messages& messages) {
+  return fromBuffer(setting, queue, messages, 4);
 }
 
 double fromSpool(const Setting& setting, const Queue& queue, const Messages& messages) {
@@ -126,7 +139,8 @@ void measureDrains(const Setting& setting) {
     race(setting.rounds,
          {{"drain to " + name + ": bare loop", [&] { return bareLoop(setting, kind.make(), messages); }},
           {"  the queue's sink in a loop", [&] { return checked(kind, setting, messages, throughSink); }},
-          {"  producer, from its buffer", [&] { return checked(kind, setting, messages, fromBuffer); }},
+          {"  producer, from its buffer", [&] { return checked(kind, setting, messages, inOneBatchAtATime); }},
+          {"  the same, four batches under way", [&] { return checked(kind, setting, messages, inFourBatches); }},
           {"  producer, from its spool", [&] { return checked(kind, setting, messages, fromSpool); }}});
   }
 }

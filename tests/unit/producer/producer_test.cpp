@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "base/random.hpp"
@@ -37,6 +38,51 @@ TEST(ProducerUnit, AFutureIsReadyOnceTheQueueHasConfirmed) {
   EXPECT_THAT(sent->get(), succeeds());
   EXPECT_THAT(queue.ids(), ElementsAre("a"));
   EXPECT_EQ(producer.figures().confirmed, 1);
+}
+
+TEST(ProducerUnit, SeveralBatchesAreUnderWayAtOnceAndEachGroupIsInOneOfThem) {
+  FakeQueue queue;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::set<std::string> underWay;
+  int batches = 0;
+  int most = 0;
+  bool isTwice = false;
+  Random random(7);
+  queue.setFate([&](std::span<const NewMessage> messages) -> std::optional<std::vector<Result<void>>> {
+    std::unique_lock lock(mutex);
+    std::set<std::string> groups;
+    for (const NewMessage& each : messages) groups.insert(each.group.value);
+    for (const std::string& group : groups) isTwice = !underWay.insert(group).second || isTwice;
+    most = std::max(most, ++batches);
+    changed.notify_all();
+    changed.wait_for(lock, longEnough, [&] { return most == 3; });
+    --batches;
+    for (const std::string& group : groups) underWay.erase(group);
+    if (random.below(4) == 0) return away(messages);
+    queue.store(messages);
+    return std::vector<Result<void>>(messages.size());
+  });
+  ProducerOptions options{.retryBase = 1ms, .retryMax = 2ms};
+  options.batchMessages = 3;
+  options.batchesUnderWay = 3;
+  Producer producer(queue.opener(), options);
+  std::vector<std::thread> senders;
+  for (int sender = 0; sender < 10; ++sender)
+    senders.emplace_back([&producer, group = std::to_string(sender)] {
+      for (int i = 0; i < 100; ++i)
+        EXPECT_THAT(producer.post({MessageId{group + "-" + std::to_string(i)}, GroupId{group}, std::to_string(i), {}}),
+                    succeeds());
+    });
+  for (std::thread& sender : senders) sender.join();
+
+  EXPECT_THAT(producer.flush(longEnough), succeeds());
+
+  EXPECT_EQ(most, 3);
+  EXPECT_FALSE(isTwice);
+  std::map<std::string, int> next;
+  for (const NewMessage& each : queue.stored()) EXPECT_EQ(each.body, std::to_string(next[each.group.value]++));
+  EXPECT_EQ(queue.stored().size(), 1'000U);
 }
 
 TEST(ProducerUnit, AMessageWithoutAnIdGetsOneBeforeItIsSentTwice) {

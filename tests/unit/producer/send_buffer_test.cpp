@@ -20,21 +20,40 @@ using testing::SizeIs;
 class SendBufferTest : public testing::Test {
  protected:
   std::optional<SendNumber> offer(const std::string& id, Durability durability = Durability::stored,
-                                  BootTime deadline = BootTime::max()) {
+                                  BootTime deadline = BootTime::max(), const std::string& group = "") {
     if (!buffer_) buffer_.emplace(options_, Random(1));
-    NewMessage message{MessageId{id}, {}, "body", {}};
+    NewMessage message{MessageId{id}, GroupId{group}, "body", {}};
     return buffer_->offer(message, durability, deadline, now_);
+  }
+  /// Of groups that are in the lane of the id's first letter, a or b or c.
+  void offerToLanes(const std::vector<std::string>& ids) {
+    for (const std::string& id : ids) {
+      std::string group = "g";
+      while (SendBuffer::laneOf(GroupId{group}, options_.batchesUnderWay) != static_cast<std::size_t>(id[0] - 'a'))
+        group += 'g';
+      offer(id, Durability::stored, BootTime::max(), group);
+    }
   }
   std::vector<std::string> begin() {
     std::vector<std::string> ids;
-    for (const NewMessage& message : buffer_->begin(now_)) ids.push_back(message.id.value);
+    SendBuffer::Batch* batch = buffer_->begin(now_);
+    if (batch == nullptr) return ids;
+    underWay_.push_back(batch);
+    for (const NewMessage& message : batch->messages) ids.push_back(message.id.value);
     return ids;
   }
-  std::vector<Ending> answer(const std::vector<Result<void>>& results) { return buffer_->answered(results, now_); }
+  /// The batch that began last, or the one before.
+  std::vector<Ending> answer(const std::vector<Result<void>>& results, std::size_t before = 0) {
+    const auto batch = underWay_.end() - 1 - static_cast<std::ptrdiff_t>(before);
+    std::vector<Ending> endings = buffer_->answered(**batch, results, now_);
+    underWay_.erase(batch);
+    return endings;
+  }
 
   ProducerOptions options_;
   BootTime now_{1h};
   std::optional<SendBuffer> buffer_;
+  std::vector<SendBuffer::Batch*> underWay_;
 };
 
 TEST_F(SendBufferTest, ABatchTakesWhatWaitsUpToItsLimits) {
@@ -158,6 +177,57 @@ TEST_F(SendBufferTest, ABatchOfWhichNothingWasTriedIsAFailure) {
   EXPECT_THAT(answer({Errc::cancelled}), IsEmpty());
 
   EXPECT_FALSE(buffer_->figures(now_).lastError.empty());
+}
+
+TEST_F(SendBufferTest, ALaneIsInOneBatchAtATimeAndOthersAreBesideIt) {
+  options_.batchesUnderWay = 3, options_.batchMessages = 2;
+  offerToLanes({"a1", "a2", "b1", "a3", "b2", "a4"});
+
+  EXPECT_THAT(begin(), ElementsAre("a1", "a2"));
+  EXPECT_THAT(begin(), ElementsAre("b1", "b2"));
+  EXPECT_EQ(buffer_->next(now_), now_);
+  EXPECT_THAT(begin(), IsEmpty()) << "all that wait are of a lane that is under way";
+  EXPECT_EQ(buffer_->next(now_), BootTime::max());
+  offerToLanes({"a5"});
+  EXPECT_EQ(buffer_->next(now_), BootTime::max());
+  offerToLanes({"c1"});
+  EXPECT_THAT(begin(), ElementsAre("c1"));
+  EXPECT_EQ(buffer_->next(now_), BootTime::max()) << "three are under way";
+  answer({{}, {}}, 2);
+  EXPECT_THAT(begin(), ElementsAre("a3", "a4"));
+}
+
+TEST_F(SendBufferTest, WhatComesBackGoesBeforeAllThatWasSentLater) {
+  options_.batchesUnderWay = 3, options_.batchMessages = 2;
+  offerToLanes({"a1", "a2", "b1", "b2", "a3", "b3"});
+  begin(), begin();
+  const Error away{Errc::unavailable, "away"};
+
+  answer({away, away}, 0);
+  answer({{}, away}, 0);
+
+  EXPECT_EQ(buffer_->figures(now_).waiting, 5U);
+  EXPECT_TRUE(buffer_->areOver(1));
+  EXPECT_FALSE(buffer_->areOver(2));
+  EXPECT_THAT(begin(), ElementsAre("a2", "a3"));
+  EXPECT_THAT(begin(), ElementsAre("b1", "b2"));
+  EXPECT_THAT(begin(), IsEmpty());
+  answer({{}, {}});
+  EXPECT_THAT(begin(), ElementsAre("b3"));
+}
+
+TEST_F(SendBufferTest, ABatchBesideAFailureDoesNotEndItsWait) {
+  options_.batchesUnderWay = 3, options_.retryBase = options_.retryMax = 1s;
+  offerToLanes({"a1", "b1"});
+  begin(), begin();
+  now_ += 10ms;
+  answer({Error{Errc::unavailable, "away"}}, 1);
+  const BootTime next = buffer_->next(now_);
+  ASSERT_GT(next, now_);
+
+  answer({{}});
+
+  EXPECT_EQ(buffer_->next(now_), next);
 }
 
 TEST_F(SendBufferTest, NoTimeIsLaterThanTheLast) {

@@ -196,6 +196,7 @@ class Storm {
     outside_.isCalm = isLast;
     ProducerOptions options;
     options.batchMessages = 1 + random_.below(10);
+    options.batchesUnderWay = 1 + random_.below(4);
     options.maxMessages = 40;
     options.onOverload = random_.below(2) == 0 ? Overload::spill : Overload::reject;
     options.spillAfter = 60ms;
