@@ -80,7 +80,7 @@ std::unique_ptr<ScheduledMessages> openScheduled(const Options& options);
 
 struct SpoolOptions {
   std::filesystem::path file;
-  /// Limit for bodies and headers of waiting messages: 1 MiB to 1 TiB. The file may be somewhat larger.
+  /// Limit for bodies and headers of waiting and refused messages: 1 MiB to 1 TiB. The file may be somewhat larger.
   std::uint64_t maxBytes = 1ULL << 30U;
   /// Make the file where it is absent; otherwise that is Errc::notFound.
   bool create = true;

@@ -40,6 +40,7 @@ class MarkingSpool final : public ISpool {
   Result<std::vector<RefusedMessage>> refused(std::int64_t from, std::size_t messages) override {
     return spool_->refused(from, messages);
   }
+  Result<std::size_t> purgeRefused(WallTime before) override { return spool_->purgeRefused(before); }
   Result<void> settle(std::span<const SpoolSettlement> settlements) override { return spool_->settle(settlements); }
   SpoolFigures figures() const override { return spool_->figures(); }
 

@@ -88,7 +88,7 @@ Options StreamOptions::rows() {
   return {spoolRow(),
           {"--max-spool",
            count(maxSpool, {1, 1'048'576}),
-           "Size of the waiting messages on disk, in MiB",
+           "Size of the waiting and refused messages on disk, in MiB",
            {.idle = {withoutSpool}}},
           {"--follow", text(follow, "FILE"), "Send the lines of a file as it grows, until SIGTERM; needs --spool", {}},
           {"--durability", choice<Durability>(durability, durabilities, "WHEN"), "When a line is taken", {}},

@@ -23,6 +23,14 @@ struct LookOptions {
   bool refused = false;
 };
 
+struct PurgeOptions {
+  std::string file;
+  std::chrono::milliseconds olderThan{0};
+  bool all = false;
+
+  Options rows();
+};
+
 struct DrainOptions {
   StreamOptions stream{};
   QueueOption queue;
@@ -37,11 +45,12 @@ not come back: they are refused while it runs.
 
 constexpr const char* spoolExamples = R"help(tenure spool stats spool.db
 tenure spool drain spool.db --queue 'sqlite:orders.db?queue=orders'
-tenure spool export spool.db >messages.jsonl)help";
+tenure spool export spool.db >messages.jsonl
+tenure spool purge spool.db --older-than 7d)help";
 
 constexpr const char* statsHelp =
-    R"help(How many messages wait, their bytes, since when the oldest waits, how many a queue has refused, and
-up to where files were followed (`tenure produce --follow`).
+    R"help(How many messages wait, their bytes, since when the oldest waits, how many a queue has refused and
+their bytes, and up to where files were followed (`tenure produce --follow`).
 )help";
 
 constexpr const char* drainHelp =
@@ -56,13 +65,27 @@ With --refused those that the queue has refused, with "reason" and "refused_at",
 `tenure produce` does not know.
 )help";
 
+constexpr const char* purgeHelp =
+    R"help(Refused messages are kept aside, and count for the limit of the spool until they are deleted. Their
+bodies are gone afterwards: `tenure spool export --refused` prints them before. What waits to be
+sent stays. Exit code 1: none was chosen.
+)help";
+
+constexpr const char* purgeExamples = R"help(tenure spool export spool.db --refused >refused.jsonl
+tenure spool purge spool.db --all
+tenure spool purge spool.db --older-than 7d)help";
+
 Result<std::unique_ptr<ISpool>> openSpool(const std::string& file, IEventSink& events) {
   return sqlite::openSpool({.file = file, .create = false}, events);
 }
 
 std::string jsonOf(const ISpool& spool, const std::vector<FollowedFile>& followed) {
   const SpoolFigures now = spool.figures();
-  Json out{{"waiting", now.messages}, {"waiting_bytes", now.bytes}, {"oldest", nullptr}, {"refused", now.refused}};
+  Json out{{"waiting", now.messages},
+           {"waiting_bytes", now.bytes},
+           {"oldest", nullptr},
+           {"refused", now.refused},
+           {"refused_bytes", now.refusedBytes}};
   if (now.oldest) out["oldest"] = formatWallTime(*now.oldest);
   out["followed"] = Json::array();
   for (const FollowedFile& each : followed)
@@ -77,7 +100,7 @@ std::string textOf(const ISpool& spool, const std::vector<FollowedFile>& followe
       "oldest    " +
       (now.oldest ? formatWallTime(*now.oldest) + " (" + ageText(systemClock().wallNow() - *now.oldest) + ")" : "-") +
       "\n";
-  text += "refused   " + std::to_string(now.refused) + "\n";
+  text += "refused   " + std::to_string(now.refused) + " (" + std::to_string(now.refusedBytes) + " bytes)\n";
   for (const FollowedFile& each : followed)
     text += "followed  " + escaped(each.path, 4'096) + " up to byte " + std::to_string(each.offset) + "\n";
   return text;
@@ -147,7 +170,37 @@ Exit drain(const DrainOptions& options) {
   return drainSpool(options.stream, **queue);
 }
 
+/// All only when asked for by name, as with dead letters.
+Exit purge(const PurgeOptions& options) {
+  if (options.all == (options.olderThan.count() > 0)) return wrongUsage("say which: --older-than, or --all");
+  const auto log = makeLogSink();
+  const auto spool = openSpool(options.file, *log);
+  if (!spool) return refuse("", spool.error());
+  const WallTime before = options.all ? WallTime::max() : systemClock().wallNow() - options.olderThan;
+  const auto purged = (*spool)->purgeRefused(before);
+  if (!purged) return refuse("", purged.error());
+  std::cout << *purged << " purged" << std::endl;
+  return *purged == 0 ? Exit::no : Exit::done;
+}
+
 Option fileRow(std::string& file) { return {"file", text(file, "FILE"), "The spool", {.required = true}}; }
+
+Options PurgeOptions::rows() {
+  Option age{
+      "--older-than", duration(olderThan), "Only those that were refused longer ago than that", {.momentary = true}};
+  age.value.byDefault.clear();
+  return {fileRow(file), std::move(age), {"--all", flag(all), "All of them", {.momentary = true}}};
+}
+
+Command purgeCommand() {
+  auto options = std::make_shared<PurgeOptions>();
+  return {.name = "spool purge",
+          .about = "Delete messages that the queue has refused",
+          .groups = {{"Options", options->rows()}},
+          .help = purgeHelp,
+          .examples = purgeExamples,
+          .act = [options] { return purge(*options); }};
+}
 
 }  // namespace
 
@@ -157,7 +210,7 @@ std::vector<Command> spoolCommands() {
   auto toDrain = std::make_shared<DrainOptions>();
   toDrain->stream.drain = std::chrono::minutes{1};
   return {{.name = "spool",
-           .about = "What a producer left on disk: stats, drain, export",
+           .about = "What a producer left on disk: stats, drain, export, purge",
            .help = spoolHelp,
            .examples = spoolExamples},
           {.name = "spool stats",
@@ -182,7 +235,8 @@ std::vector<Command> spoolCommands() {
            .help = exportHelp,
            .examples = "tenure spool export spool.db \\\n"
                        "  | tenure produce --format jsonl --queue 'sqlite:orders.db?queue=orders'",
-           .act = [toExport] { return exportAll(*toExport); }}};
+           .act = [toExport] { return exportAll(*toExport); }},
+          purgeCommand()};
 }
 
 }  // namespace tenure::cli

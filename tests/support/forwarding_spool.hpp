@@ -20,6 +20,7 @@ class ForwardingSpool : public ISpool {
   Result<std::vector<RefusedMessage>> refused(std::int64_t from, std::size_t messages) override {
     return inner_->refused(from, messages);
   }
+  Result<std::size_t> purgeRefused(WallTime before) override { return inner_->purgeRefused(before); }
   Result<std::vector<SpooledMessage>> read(std::int64_t from, std::size_t messages, std::size_t bytes) override {
     return inner_->read(from, messages, bytes);
   }

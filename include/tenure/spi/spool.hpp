@@ -17,8 +17,9 @@ namespace tenure {
 struct SpoolFigures {
   std::size_t messages = 0;          // that wait to be sent
   std::uint64_t bytes = 0;           // bodies and headers of the waiting messages
-  std::uint64_t maxBytes = 0;        // beyond which it takes nothing
+  std::uint64_t maxBytes = 0;        // of waiting and refused messages, beyond which it takes nothing
   std::size_t refused = 0;           // that a queue has refused for what they are: kept aside
+  std::uint64_t refusedBytes = 0;    // bodies and headers of the refused messages
   std::optional<WallTime> oldest{};  // when the first that waits was appended
   std::int64_t last = 0;             // position of the newest message ever
 };
@@ -60,13 +61,18 @@ class ISpool {
   /// Appends all of them or none. Durable when it returns. The positions of a call follow each other from the first,
   /// which is returned. `sent`, unless null: up to where their file was sent with them, in the same transaction.
   ///
-  /// Errors:  storeFull    it is as large as it may be, or the disk is full; the detail says which
+  /// Errors:  storeFull    waiting and refused messages reach its limit, or the disk is full; the detail says which
   ///          invalidArgument, payloadTooLarge, unavailable, storeFailed
   virtual Result<std::int64_t> append(std::span<const NewMessage> messages, const FollowedFile* sent = nullptr) = 0;
   /// One entry for each path that was followed: the newest.
   virtual Result<std::vector<FollowedFile>> followed() = 0;
   /// Refused messages, the oldest first, from that position on: at most so many.
   virtual Result<std::vector<RefusedMessage>> refused(std::int64_t from, std::size_t messages) = 0;
+  /// Deletes the messages that were refused before that time, and gives their room back; how many they were. Durable
+  /// when it returns.
+  ///
+  /// Errors:  storeFull, unavailable, storeFailed   some of them may be deleted; safe to repeat
+  virtual Result<std::size_t> purgeRefused(WallTime before) = 0;
   /// The oldest from that position on, in order: so many, and not much more than so many bytes; at least one where any
   /// is there.
   virtual Result<std::vector<SpooledMessage>> read(std::int64_t from, std::size_t messages, std::size_t bytes) = 0;

@@ -11,10 +11,9 @@
 namespace tenure::sqlite {
 namespace {
 
-constexpr std::string_view sizes = "length(body) + coalesce(length(CAST(headers AS BLOB)), 0)";
-
 constexpr std::uint64_t reserve = 4ULL << 20U;     // bytes of the disk that are kept free
-constexpr std::uint64_t shrunkFrom = 1ULL << 20U;  // with so many unused bytes an empty spool's file is made smaller
+constexpr std::uint64_t shrunkFrom = 1ULL << 20U;  // with so many unused bytes a spool's file is made smaller
+constexpr std::int64_t purgedAtOnce = 1'000;       // refused messages of one transaction: its log stays small
 
 std::uint64_t sizeOf(const NewMessage& message) {
   std::uint64_t bytes = message.body.size();
@@ -39,11 +38,7 @@ class Spool final : public ISpool {
     const std::lock_guard alone(mutex_);
     std::uint64_t bytes = 0;
     for (const NewMessage& message : messages) bytes += sizeOf(message);
-    const SpoolFigures now = figures();
-    if (now.messages > 0 && now.bytes + bytes > options_.maxBytes)
-      return Error{Errc::storeFull, options_.file.string() + ": the spool is full: " + std::to_string(now.messages) +
-                                        " messages of " + std::to_string(now.bytes) + " bytes wait, the limit is " +
-                                        std::to_string(options_.maxBytes) + " bytes"};
+    if (const Result<void> fits = checkLimit(bytes); !fits) return fits.error();
     if (const Result<void> fits = checkDisk(bytes); !fits) return fits.error();
     return orReplaced<std::int64_t>([&] { return appendRows(messages, sent); });
   }
@@ -56,6 +51,16 @@ class Spool final : public ISpool {
   Result<std::vector<RefusedMessage>> refused(std::int64_t from, std::size_t messages) override {
     const std::lock_guard alone(mutex_);
     return orReplaced<std::vector<RefusedMessage>>([&] { return refusedRows(from, messages); });
+  }
+
+  Result<std::size_t> purgeRefused(WallTime before) override {
+    const std::lock_guard alone(mutex_);
+    return orReplaced<std::size_t>([&]() -> Result<std::size_t> {
+      const auto purged = purgeRows(before);
+      if (const Result<void> counted = count(); purged && !counted) return counted.error();
+      if (purged) shrink();
+      return purged;
+    });
   }
 
   Result<std::vector<SpooledMessage>> read(std::int64_t from, std::size_t messages, std::size_t bytes) override {
@@ -93,12 +98,28 @@ class Spool final : public ISpool {
     return row && *row ? static_cast<std::uint64_t>(free.integer(0)) : 0;
   }
 
-  /// An outage leaves no large file behind, where there is room enough to make it smaller.
+  /// Neither an outage nor a purge leaves a large file behind, where there is room enough to make it smaller.
   void shrink() {
     for (std::uint64_t free = freeBytes(), before = free + 1; free >= shrunkFrom && free < before; free = freeBytes()) {
       before = free;
       if (!connection().script("PRAGMA incremental_vacuum(500); PRAGMA wal_checkpoint(TRUNCATE)")) return;
     }
+  }
+
+  /// Where no message waits, one append may go beyond the limit: a spool that sends takes any message in the end. Only
+  /// refused messages, which nothing takes out but a purge, may fill it for good.
+  Result<void> checkLimit(std::uint64_t bytes) const {
+    const SpoolFigures now = figures();
+    const bool goesBeyond = now.bytes + now.refusedBytes + bytes > options_.maxBytes;
+    if (!goesBeyond || (now.messages == 0 && now.refusedBytes < options_.maxBytes)) return {};
+    std::string why = options_.file.string() + ": the spool is full: " + std::to_string(now.messages) +
+                      " messages of " + std::to_string(now.bytes) + " bytes wait, the limit is " +
+                      std::to_string(options_.maxBytes) + " bytes";
+    if (now.refused > 0)
+      why += "; " + std::to_string(now.refused) + " refused messages of " + std::to_string(now.refusedBytes) +
+             " bytes are kept aside and count as well: stop this process, and `tenure spool purge " +
+             options_.file.string() + " --all` deletes them";
+    return Error{Errc::storeFull, std::move(why)};
   }
 
   /// Some room is kept, because to take messages out costs room as well.
@@ -159,7 +180,7 @@ class Spool final : public ISpool {
         if (const Result<void> kept = keep(*sent); !kept) return kept;
       return connection().run(
           "UPDATE tenure_spool SET messages = messages + ?1, bytes = bytes + (SELECT coalesce(sum(" +
-              std::string(sizes) + "), 0) FROM tenure_message WHERE n >= ?2)",
+              std::string(sizeInRow) + "), 0) FROM tenure_message WHERE n >= ?2)",
           static_cast<std::int64_t>(messages.size()), first);
     });
     if (done) done = count();
@@ -241,12 +262,7 @@ class Spool final : public ISpool {
     for (const SpoolSettlement& each : settlements) {
       positions.push_back(each.position);
       if (!each.refusal) continue;
-      const Result<void> kept = connection().run(
-          "INSERT OR REPLACE INTO tenure_spool_refused SELECT m.n, m.id, m.grp, m.body, m.headers, m.enqueued_at,"
-          " t.deliver_at, coalesce(t.replaces, 0), ?2, ?3"
-          " FROM tenure_message m LEFT JOIN tenure_spool_time t ON t.n = m.n WHERE m.n = ?1",
-          each.position, each.refusal->message(), systemClock().wallNow());
-      if (!kept) return kept;
+      if (const Result<void> kept = keepAside(each.position, *each.refusal); !kept) return kept;
     }
     std::ranges::sort(positions);
     for (std::size_t first = 0; first < positions.size();) {
@@ -258,10 +274,58 @@ class Spool final : public ISpool {
     return {};
   }
 
+  Result<void> keepAside(std::int64_t position, const Error& refusal) {
+    const Result<int> kept = connection().change(
+        "INSERT INTO tenure_spool_refused SELECT m.n, m.id, m.grp, m.body, m.headers, m.enqueued_at,"
+        " t.deliver_at, coalesce(t.replaces, 0), ?2, ?3"
+        " FROM tenure_message m LEFT JOIN tenure_spool_time t ON t.n = m.n WHERE m.n = ?1 ON CONFLICT(n) DO NOTHING",
+        position, refusal.message(), systemClock().wallNow());
+    if (!kept) return kept.error();
+    if (*kept == 0) return {};  // settled before, or aside already
+    return connection().run("UPDATE tenure_spool SET refused = refused + 1, refused_bytes = refused_bytes + (SELECT " +
+                                std::string(sizeInRow) + " FROM tenure_spool_refused WHERE n = ?1)",
+                            position);
+  }
+
+  Result<std::size_t> purgeRows(WallTime before) {
+    std::size_t purged = 0;
+    for (std::int64_t from = 0;;) {
+      const auto last = endOfPart(from);
+      if (!last) return last.error();
+      if (!*last) return purged;
+      const Result<void> done = inTransaction(connection(), [&] { return purgePart(from, **last, before, purged); });
+      if (!done) return done.error();
+      from = **last + 1;
+    }
+  }
+
+  /// Position of the last of the refused messages that are purged at once from there on; nullopt: there is none.
+  Result<std::optional<std::int64_t>> endOfPart(std::int64_t from) {
+    Query end =
+        connection().query("SELECT max(n) FROM (SELECT n FROM tenure_spool_refused WHERE n >= ?1 ORDER BY n LIMIT ?2)",
+                           from, purgedAtOnce);
+    const Result<bool> row = end.next();
+    if (!row) return row.error();
+    return end.isNull(0) ? std::nullopt : std::optional(end.integer(0));
+  }
+
+  Result<void> purgePart(std::int64_t first, std::int64_t last, WallTime before, std::size_t& purged) {
+    constexpr std::string_view which = " FROM tenure_spool_refused WHERE n BETWEEN ?1 AND ?2 AND refused_at < ?3";
+    const Result<void> counted = connection().run(
+        "UPDATE tenure_spool SET (refused, refused_bytes) = (SELECT refused - count(*), refused_bytes - coalesce(sum(" +
+            std::string(sizeInRow) + "), 0)" + std::string(which) + ")",
+        first, last, before);
+    if (!counted) return counted;
+    const Result<int> deleted = connection().change("DELETE" + std::string(which), first, last, before);
+    if (!deleted) return deleted.error();
+    purged += static_cast<std::size_t>(*deleted);
+    return {};
+  }
+
   Result<void> takeOut(std::int64_t first, std::int64_t last) {
     Result<void> done = connection().run(
         "UPDATE tenure_spool SET (messages, bytes) = (SELECT messages - count(*), bytes - coalesce(sum(" +
-            std::string(sizes) + "), 0) FROM tenure_message WHERE n BETWEEN ?1 AND ?2)",
+            std::string(sizeInRow) + "), 0) FROM tenure_message WHERE n BETWEEN ?1 AND ?2)",
         first, last);
     for (const char* table : {"tenure_spool_time", "tenure_message"})
       if (done)
@@ -269,19 +333,20 @@ class Spool final : public ISpool {
     return done;
   }
 
-  /// From the tables, after each change.
+  /// From what the tables tell without being read through, after each change.
   Result<void> count() {
     Query totals = connection().query(
-        "SELECT messages, bytes, (SELECT count(*) FROM tenure_spool_refused),"
+        "SELECT messages, bytes, refused, refused_bytes,"
         " (SELECT enqueued_at FROM tenure_message ORDER BY n LIMIT 1),"
         " (SELECT last FROM tenure_queue WHERE number = ?1) FROM tenure_spool",
         file_.queue);
     const Result<bool> row = totals.next();
     if (!row) return row.error();
     SpoolFigures now{static_cast<std::size_t>(totals.integer(0)), static_cast<std::uint64_t>(totals.integer(1)),
-                     options_.maxBytes, static_cast<std::size_t>(totals.integer(2))};
-    if (!totals.isNull(3)) now.oldest = totals.time(3);
-    now.last = totals.integer(4);
+                     options_.maxBytes, static_cast<std::size_t>(totals.integer(2)),
+                     static_cast<std::uint64_t>(totals.integer(3))};
+    if (!totals.isNull(4)) now.oldest = totals.time(4);
+    now.last = totals.integer(5);
     const std::lock_guard lock(figuresMutex_);
     figures_ = now;
     return {};

@@ -6,6 +6,7 @@
 #include <array>
 #include <cctype>
 #include <fstream>
+#include <optional>
 #include <system_error>
 
 #include "backends/sqlite/file_system.hpp"
@@ -16,13 +17,14 @@ namespace {
 
 constexpr const char* queueName = "spool";
 constexpr std::string_view magic{"SQLite format 3\0", 16};
-constexpr std::int64_t spoolVersion = 1;
+constexpr std::int64_t spoolVersion = 2;
 
 constexpr const char* createTables = R"sql(
 CREATE TABLE tenure_spool(
   version INTEGER NOT NULL,     -- of the tables that a spool has beside a queue's
-  messages INTEGER NOT NULL, bytes INTEGER NOT NULL);  -- that wait, and of their bodies and headers
-INSERT INTO tenure_spool(version, messages, bytes) VALUES(1, 0, 0);
+  messages INTEGER NOT NULL, bytes INTEGER NOT NULL,  -- that wait, and of their bodies and headers
+  refused INTEGER NOT NULL DEFAULT 0, refused_bytes INTEGER NOT NULL DEFAULT 0);  -- the same of those kept aside
+INSERT INTO tenure_spool(version, messages, bytes) VALUES(2, 0, 0);
 CREATE TABLE tenure_spool_time(
   n INTEGER PRIMARY KEY,        -- the message's
   deliver_at INTEGER NOT NULL,
@@ -60,6 +62,31 @@ Result<void> makeTables(Connection& connection) {
   });
 }
 
+/// From the refused messages themselves, each of which is looked at.
+Result<void> countRefused(Connection& connection) {
+  return connection.run("UPDATE main.tenure_spool SET (refused, refused_bytes) = (SELECT count(*), coalesce(sum(" +
+                        std::string(sizeInRow) + "), 0) FROM main.tenure_spool_refused)");
+}
+
+/// The first version did not count the refused messages.
+Result<void> bringForward(Connection& connection) {
+  return inTransaction(connection, [&] {
+    Result<void> done = connection.script(
+        "ALTER TABLE tenure_spool ADD COLUMN refused INTEGER NOT NULL DEFAULT 0;"
+        "ALTER TABLE tenure_spool ADD COLUMN refused_bytes INTEGER NOT NULL DEFAULT 0;");
+    if (done) done = countRefused(connection);
+    if (done) done = connection.run("UPDATE tenure_spool SET version = ?1", spoolVersion);
+    return done;
+  });
+}
+
+Result<std::optional<std::int64_t>> versionOf(Connection& connection) {
+  Query version = connection.query("SELECT version FROM tenure_spool");
+  const Result<bool> row = version.next();
+  if (!row) return row.error();
+  return *row ? std::optional(version.integer(0)) : std::nullopt;
+}
+
 Result<void> ensureTables(Connection& connection) {
   const Result<bool> isThere = has(connection, "SELECT 1 FROM sqlite_schema WHERE name = 'tenure_spool'");
   if (!isThere) return isThere.error();
@@ -68,13 +95,13 @@ Result<void> ensureTables(Connection& connection) {
     if (!isStore) return isStore.error();
     return *isStore ? Result<void>(isNoSpool(connection.file(), "is a queue or store")) : makeTables(connection);
   }
-  Query version = connection.query("SELECT version FROM tenure_spool");
-  const Result<bool> row = version.next();
-  if (!row) return row.error();
-  if (!*row) return Error{Errc::storeFailed, connection.file().string() + ": tenure_spool is empty"};
-  if (version.integer(0) == spoolVersion) return {};
+  const auto version = versionOf(connection);
+  if (!version) return version.error();
+  if (!*version) return Error{Errc::storeFailed, connection.file().string() + ": tenure_spool is empty"};
+  if (**version == spoolVersion) return {};
+  if (**version == 1) return bringForward(connection);
   return Error{Errc::configurationRefused, connection.file().string() + " is a spool of version " +
-                                               std::to_string(version.integer(0)) + ", this is version " +
+                                               std::to_string(**version) + ", this is version " +
                                                std::to_string(spoolVersion)};
 }
 
@@ -118,7 +145,8 @@ Result<void> copyMessages(SpoolFile& to) {
   const std::int64_t first = positionIn(to.queue, 0);
   // A place that was given is not given again, also where the last messages cannot be read.
   const std::int64_t last = std::max({first, numberIn(into, "SELECT last FROM old.tenure_queue"),
-                                      numberIn(into, "SELECT max(n) FROM old.tenure_message")});
+                                      numberIn(into, "SELECT max(n) FROM old.tenure_message"),
+                                      numberIn(into, "SELECT max(n) FROM old.tenure_spool_refused")});
   const Reach front = reach(into, first, true, first - 1);
   const Reach back = front.last < last ? reach(into, last, false, last + 1) : Reach{last + 1};
   // Apart from that look: once it has met damage, SQLite writes nothing in the same transaction.
@@ -130,9 +158,8 @@ Result<void> copyMessages(SpoolFile& to) {
     if (copied) copied = into.run(copy, std::max(back.last, front.last + 1), back.rows);
     if (copied) copied = into.run("UPDATE main.tenure_queue SET last = max(last, ?1)", last);
     if (copied)
-      copied = into.run(
-          "UPDATE main.tenure_spool SET (messages, bytes) = (SELECT count(*), coalesce(sum(length(body)"
-          " + coalesce(length(CAST(headers AS BLOB)), 0)), 0) FROM main.tenure_message)");
+      copied = into.run("UPDATE main.tenure_spool SET (messages, bytes) = (SELECT count(*), coalesce(sum(" +
+                        std::string(sizeInRow) + "), 0) FROM main.tenure_message)");
     return copied;
   });
 }
@@ -215,6 +242,7 @@ Result<std::size_t> salvage(const std::filesystem::path& from, SpoolFile& to) {
     static_cast<void>(
         into.run("INSERT OR IGNORE INTO main." + std::string(table) + " SELECT * FROM old." + std::string(table)));
   static_cast<void>(into.run("DETACH DATABASE old"));
+  if (const Result<void> counted = countRefused(into); !counted) return counted.error();
   if (!saved) return saved.error();
   return static_cast<std::size_t>(numberIn(into, "SELECT messages FROM tenure_spool"));
 }

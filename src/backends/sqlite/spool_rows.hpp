@@ -1,6 +1,6 @@
 /// A spool's tables: those of a queue (schema.hpp), and beside them
 ///
-///   tenure_spool            one row: that the file is a spool, and how much waits in it
+///   tenure_spool            one row: that the file is a spool, how much waits in it, and how much was refused
 ///   tenure_spool_time       when messages are to come to their queue, of those that have a time
 ///   tenure_spool_refused    messages that a queue has refused for what they are
 ///   tenure_spool_followed   up to where files were sent
@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <string_view>
 
 #include "backends/sqlite/connection.hpp"
 #include "tenure/spi/spool.hpp"
@@ -20,6 +21,9 @@ struct SpoolFile {
   std::unique_ptr<Connection> connection;
   std::int64_t queue = 0;  // its number
 };
+
+/// Of a message's row, waiting or refused: the bytes that count for the spool's limit.
+inline constexpr std::string_view sizeInRow = "(length(body) + coalesce(length(CAST(headers AS BLOB)), 0))";
 
 /// Commits what `work` has written, unless it fails.
 template <class Work>

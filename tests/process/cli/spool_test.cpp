@@ -72,7 +72,7 @@ TEST_F(SpooledProduce, WhatIsLeftBehindIsShownExportedAndDrained) {
   tenure({"produce", "--queue", farQueue(), "--spool", at("s.db"), "--drain", "0s", "--format", "jsonl"}, line + "\n");
 
   EXPECT_THAT(tenure({"spool", "stats", at("s.db")}).output,
-              AllOf(StartsWith("waiting   1 ("), HasSubstr("refused   0\n")));
+              AllOf(StartsWith("waiting   1 ("), HasSubstr("refused   0 (0 bytes)\n")));
   EXPECT_EQ(tenure({"spool", "export", at("s.db")}).output, line + "\n");
   EXPECT_EQ(tenure({"produce", "--format", "jsonl", "--queue", queue()}, line).output, "1 stored\n");
   EXPECT_EQ(sql("SELECT hex(body), grp FROM tenure_message"), "FFFE|g");
@@ -85,9 +85,35 @@ TEST_F(SpooledProduce, WhatIsLeftBehindIsShownExportedAndDrained) {
   EXPECT_THAT(tenure({"spool", "stats", at("s.db"), "--json"}).output, HasSubstr(R"("waiting":0)"));
 }
 
+/// An id that waits already with another time is refused by the queue.
+TEST_F(SpooledProduce, WhatTheQueueRefusedStaysAsideUntilItIsPurged) {
+  queueGoes();
+  tenure({"produce", "--queue", farQueue(), "--spool", at("s.db"), "--drain", "0s", "--format", "jsonl"},
+         R"({"id":"1","body":"a","delay":"1h"})"
+         "\n"
+         R"({"id":"1","body":"a","delay":"2h"})"
+         "\n");
+  queueComes();
+  const Run drained = tenure({"spool", "drain", at("s.db"), "--queue", farQueue()});
+  EXPECT_EQ(drained.exit, 65) << drained.output;
+  EXPECT_THAT(tenure({"spool", "stats", at("s.db"), "--json"}).output, HasSubstr(R"("refused":1,"refused_bytes":1,)"));
+
+  const Run young = tenure({"spool", "purge", at("s.db"), "--older-than", "1h"});
+  const Run purged = tenure({"spool", "purge", at("s.db"), "--all"});
+
+  EXPECT_EQ(young.exit, 1);
+  EXPECT_EQ(young.output, "0 purged\n");
+  EXPECT_EQ(purged.exit, 0);
+  EXPECT_EQ(purged.output, "1 purged\n");
+  EXPECT_EQ(tenure({"spool", "export", at("s.db"), "--refused"}).output, "");
+}
+
 TEST_F(SpooledProduce, ASpoolThatIsNotThereIsRefusedByAllButProduce) {
-  for (const char* command : {"stats", "export"}) {
-    const Run run = tenure({"spool", command, at("none.db")});
+  const std::vector<std::vector<std::string>> commands{{"spool", "stats", at("none.db")},
+                                                       {"spool", "export", at("none.db")},
+                                                       {"spool", "purge", at("none.db"), "--all"}};
+  for (const std::vector<std::string>& command : commands) {
+    const Run run = tenure(command);
     EXPECT_EQ(run.exit, 69) << run.output;
     EXPECT_THAT(run.output, HasSubstr("none.db"));
   }
@@ -103,6 +129,7 @@ TEST_F(SpooledProduce, AFileIsFollowedAcrossRotationAndRestartsAndEachLineIsSent
   const Run busy = tenure({"spool", "stats", at("s.db")});
   EXPECT_EQ(busy.exit, 69);
   EXPECT_THAT(busy.output, HasSubstr(std::to_string(first.pid())));
+  EXPECT_EQ(tenure({"spool", "purge", at("s.db"), "--all"}).exit, 69);
   first.signal(SIGTERM);
   EXPECT_EQ(exitOf(first), 0) << first.output();
   EXPECT_THAT(first.output(), HasSubstr("2 stored\n"));

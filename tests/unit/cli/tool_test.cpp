@@ -352,6 +352,17 @@ TEST(Tool, DeadLettersChangesNothingWithoutNumbersOrAll) {
   EXPECT_EQ(run({"dead-letters", "purge", "--queue", "sqlite:o.db", "--all", "3"}).exit, Exit::usage);
 }
 
+TEST(Tool, SpoolPurgeChangesNothingWithoutAnAgeOrAll) {
+  for (const std::vector<const char*>& which :
+       {std::vector<const char*>{}, {"--older-than", "0s"}, {"--all", "--older-than", "7d"}}) {
+    std::vector<const char*> arguments{"spool", "purge", "spool.db"};
+    arguments.insert(arguments.end(), which.begin(), which.end());
+    const Answer answer = run(arguments);
+    EXPECT_EQ(answer.exit, Exit::usage);
+    EXPECT_THAT(answer.err, HasSubstr("say which: --older-than, or --all"));
+  }
+}
+
 TEST(WithoutSecrets, MasksUserAndPasswordOfEveryUrl) {
   EXPECT_EQ(withoutSecrets("no postgresql://u:p@h/d and amqp://x:y@z"), "no postgresql://***@h/d and amqp://***@z");
   EXPECT_EQ(withoutSecrets("redis://host:6379/0 mail a@b"), "redis://host:6379/0 mail a@b");

@@ -233,6 +233,7 @@ TEST_F(ProducerWithSpool, CloseWithAFullSpoolEndsWhenTheBatchUnderWayIsAnswered)
     Result<std::vector<RefusedMessage>> refused(std::int64_t, std::size_t) override {
       return std::vector<RefusedMessage>{};
     }
+    Result<std::size_t> purgeRefused(WallTime) override { return std::size_t{0}; }
     SpoolFigures figures() const override { return {}; }
   };
   std::promise<void> answer;

@@ -125,6 +125,7 @@ class StormSpool final : public ISpool {
   Result<std::vector<RefusedMessage>> refused(std::int64_t, std::size_t) override {
     return std::vector<RefusedMessage>{};
   }
+  Result<std::size_t> purgeRefused(WallTime) override { return std::size_t{0}; }
   Result<std::vector<SpooledMessage>> read(std::int64_t from, std::size_t messages, std::size_t) override {
     std::vector<SpooledMessage> read;
     spend([&] {

@@ -45,6 +45,21 @@ struct SpoolTest : testing::Test {
       for (const SpooledMessage& each : *read) ids.push_back(each.message.id.value);
     return ids;
   }
+  /// The queue refuses all that waits.
+  static void refuseAll(ISpool& spool) {
+    const auto read = spool.read(0, 100'000, 1U << 30U);
+    ASSERT_THAT(read, succeeds());
+    std::vector<SpoolSettlement> refusals;
+    for (const SpooledMessage& each : *read) refusals.push_back({each.position, Error{Errc::payloadTooLarge, "large"}});
+    ASSERT_THAT(spool.settle(refusals), succeeds());
+  }
+  /// Changes the file while no spool has it open.
+  void change(const std::string& statements) const {
+    sqlite3* db = nullptr;
+    ASSERT_EQ(sqlite3_open(file.c_str(), &db), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(db, statements.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(db);
+    sqlite3_close(db);
+  }
   /// Overwrites part of the file.
   void damage(std::size_t from, std::size_t bytes, char with = '\xA5') const {
     std::fstream out(file, std::ios::binary | std::ios::in | std::ios::out);
@@ -140,6 +155,80 @@ TEST_F(SpoolTest, TakesNothingBeyondItsLimitUntilThereIsRoom) {
   EXPECT_THAT(spool->append(messages(2, 2)), succeeds());
 }
 
+TEST_F(SpoolTest, RefusedMessagesFillItUntilTheyArePurged) {
+  {
+    const auto spool = open(1U << 20U);
+    ASSERT_THAT(spool->append(messages(1, 1, std::string(1U << 20U, 'x'))), succeeds());
+    refuseAll(*spool);
+    ASSERT_GT(spool->figures().refusedBytes, 1U << 20U);
+  }
+  const auto spool = open(1U << 20U);
+
+  const auto full = spool->append(messages(2, 2));
+
+  ASSERT_THAT(full, failsWith(Errc::storeFull));
+  EXPECT_THAT(full.error().detail, HasSubstr("0 messages of 0 bytes wait, the limit is 1048576 bytes; 1 refused "));
+  EXPECT_THAT(full.error().detail, HasSubstr("`tenure spool purge " + file.string() + " --all`"));
+  EXPECT_EQ(*spool->purgeRefused(WallTime::max()), 1U);
+  EXPECT_EQ(spool->figures().refused, 0U);
+  EXPECT_EQ(spool->figures().refusedBytes, 0U);
+  EXPECT_LT(std::filesystem::file_size(file), 1U << 20U) << "the room is given back";
+  EXPECT_THAT(spool->append(messages(2, 2)), succeeds());
+}
+
+TEST_F(SpoolTest, RefusedMessagesTakeRoomFromThoseThatWait) {
+  const auto spool = open(1U << 20U);
+  ASSERT_THAT(spool->append(messages(1, 1, std::string(600'000, 'x'))), succeeds());
+  refuseAll(*spool);
+
+  EXPECT_THAT(spool->append(messages(2, 2, std::string(600'000, 'x'))), succeeds()) << "nothing waits";
+  EXPECT_THAT(spool->append(messages(3, 3)), failsWith(Errc::storeFull));
+}
+
+TEST_F(SpoolTest, APurgeDeletesWhatWasRefusedBeforeATimeAndNothingThatWaits) {
+  {
+    const auto spool = open();
+    ASSERT_THAT(spool->append(messages(1, 2'500)), succeeds());
+    refuseAll(*spool);
+  }
+  change("UPDATE tenure_spool_refused SET refused_at = 1000 WHERE id != '2500' AND id != '7'");
+  const auto spool = open();
+  ASSERT_THAT(spool->append(messages(2'501, 2'501)), succeeds());
+  const std::uint64_t before = spool->figures().refusedBytes;
+
+  EXPECT_EQ(*spool->purgeRefused(WallTime{1'000ms}), 0U);
+  EXPECT_EQ(*spool->purgeRefused(WallTime{1'001ms}), 2'498U);
+
+  const auto left = spool->refused(0, 10);
+  ASSERT_THAT(left, succeeds());
+  ASSERT_THAT(*left, SizeIs(2));
+  EXPECT_EQ(left->front().spooled.message, message(7));
+  EXPECT_EQ(left->back().spooled.message, message(2'500));
+  EXPECT_EQ(spool->figures().refused, 2U);
+  EXPECT_EQ(spool->figures().refusedBytes, before / 2'500 * 2);
+  EXPECT_THAT(idsIn(*spool), ElementsAre("2501"));
+}
+
+TEST_F(SpoolTest, AFileOfTheFirstVersionIsBroughtForwardWithItsRefusedMessagesCounted) {
+  SpoolFigures before;
+  {
+    const auto spool = open();
+    ASSERT_THAT(spool->append(messages(1, 3)), succeeds());
+    refuseAll(*spool);
+    before = spool->figures();
+  }
+  change(
+      "DROP TABLE tenure_spool;"
+      "CREATE TABLE tenure_spool(version INTEGER NOT NULL, messages INTEGER NOT NULL, bytes INTEGER NOT NULL);"
+      "INSERT INTO tenure_spool VALUES(1, 0, 0)");
+
+  for (int times = 1; times <= 2; ++times) {
+    const auto spool = open();
+    EXPECT_EQ(spool->figures().refused, 3U);
+    EXPECT_EQ(spool->figures().refusedBytes, before.refusedBytes);
+  }
+}
+
 TEST_F(SpoolTest, OneProcessAtATimeHasItAndADeadOnesIsTakenOver) {
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);
@@ -185,6 +274,25 @@ TEST_F(SpoolTest, Row35ADamagedFileIsSetAsideAndWhatCanBeReadIsSaved) {
   EXPECT_EQ(ids.back(), "200");
   EXPECT_EQ(spool->figures().messages, ids.size());
   EXPECT_THAT(spool->append(messages(201, 201)), succeeds());
+}
+
+TEST_F(SpoolTest, Row35RefusedMessagesThatAreSavedFromADamagedFileAreCounted) {
+  SpoolFigures before;
+  {
+    const auto spool = open();
+    ASSERT_THAT(spool->append(messages(1, 2)), succeeds());
+    refuseAll(*spool);
+    ASSERT_THAT(spool->append(messages(3, 200, std::string(3'000, 'x'))), succeeds());
+    before = spool->figures();
+  }
+  damage(std::filesystem::file_size(file) / 2, 40'000);
+  const auto spool = open();
+
+  idsIn(*spool);
+
+  ASSERT_THAT(events.of<SpoolDamaged>(), SizeIs(1));
+  EXPECT_EQ(spool->figures().refused, 2U);
+  EXPECT_EQ(spool->figures().refusedBytes, before.refusedBytes);
 }
 
 TEST_F(SpoolTest, Row35AFileWhoseBeginningIsGoneIsSetAsideAndTheStartGoesOn) {
