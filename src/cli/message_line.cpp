@@ -63,19 +63,32 @@ Result<std::string> textOf(const Member& member) {
   return json::parse(member.value).get<std::string>();
 }
 
-Result<void> setId(NewMessage& message, const Member& member) {
+/// Of a key that ends with "_base64": bytes that are no text, as exports of messages have them.
+Result<std::string> bytesOf(const Member& member) {
   const auto text = textOf(member);
   if (!text) return text.error();
-  auto id = parseMessageId(*text);
+  auto bytes = bytesOfBase64(*text);
+  if (!bytes) return bad("\"" + member.key + "\" is not base64");
+  return *std::move(bytes);
+}
+
+Result<std::string> textOrBytesOf(const Member& member) {
+  return member.key.ends_with("_base64") ? bytesOf(member) : textOf(member);
+}
+
+Result<void> setId(NewMessage& message, const Member& member) {
+  const auto value = textOrBytesOf(member);
+  if (!value) return value.error();
+  auto id = parseMessageId(*value);
   if (!id) return id.error();
   message.id = std::move(*id);
   return {};
 }
 
 Result<void> setGroup(NewMessage& message, const Member& member) {
-  const auto text = textOf(member);
-  if (!text) return text.error();
-  auto group = parseGroupId(*text);
+  const auto value = textOrBytesOf(member);
+  if (!value) return value.error();
+  auto group = parseGroupId(*value);
   if (!group) return group.error();
   message.group = std::move(*group);
   return {};
@@ -87,12 +100,9 @@ Result<void> setBody(NewMessage& message, const Member& member) {
   return {};
 }
 
-/// Bytes that are no text, as exports of messages have them.
-Result<void> setBytes(NewMessage& message, const Member& member) {
-  const auto text = textOf(member);
-  if (!text) return text.error();
-  auto bytes = bytesOfBase64(*text);
-  if (!bytes) return bad("\"body_base64\" is not base64");
+Result<void> setBodyBytes(NewMessage& message, const Member& member) {
+  auto bytes = bytesOf(member);
+  if (!bytes) return bytes.error();
   message.body = *std::move(bytes);
   return {};
 }
@@ -142,9 +152,11 @@ struct Key {
   Result<void> (*set)(NewMessage&, const Member&);
 };
 constexpr std::array keys{Key{"id", setId},
+                          Key{"id_base64", setId},
                           Key{"group", setGroup},
+                          Key{"group_base64", setGroup},
                           Key{"body", setBody},
-                          Key{"body_base64", setBytes},
+                          Key{"body_base64", setBodyBytes},
                           Key{"headers", setHeaders},
                           Key{"delay", setDelay},
                           Key{"deliver_at", setDeliverAt},
@@ -180,16 +192,28 @@ Result<NewMessage> parseJsonLine(std::string_view line) {
     const auto key = std::find_if(keys.begin(), keys.end(), [&](const Key& k) { return k.name == member.key; });
     if (key == keys.end())
       return bad("key \"" + escaped(member.key) +
-                 "\" is not known: expected id, group, body, body_base64, headers, delay, deliver_at, replace");
+                 "\" is not known: expected id, group or body, each also with _base64, headers, delay, deliver_at,"
+                 " replace");
     if (std::find(seen.begin(), seen.end(), member.key) != seen.end())
       return bad("key \"" + member.key + "\" is given twice");
     seen.push_back(member.key);
     if (const auto set = key->set(message, member); !set) return set.error();
   }
-  const auto bodies = std::ranges::count(seen, "body") + std::ranges::count(seen, "body_base64");
-  if (bodies == 0) return bad("\"body\" is missing");
-  if (bodies == 2) return bad("\"body\" and \"body_base64\" are both given");
+  const auto twice =
+      std::ranges::find_if(seen, [&](const std::string& key) { return std::ranges::count(seen, key + "_base64") > 0; });
+  if (twice != seen.end()) return bad("\"" + *twice + "\" and \"" + *twice + "_base64\" are both given");
+  if (std::ranges::count(seen, "body") + std::ranges::count(seen, "body_base64") == 0)
+    return bad("\"body\" is missing");
   return message;
+}
+
+std::string jsonText(const std::string& text) {
+  return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+/// `"id":"o-1"`, or `"id_base64":"//4="` where that is no text.
+std::string jsonMember(const std::string& key, const std::string& bytes) {
+  return isText(bytes) ? '"' + key + "\":" + jsonText(bytes) : '"' + key + "_base64\":\"" + base64(bytes) + '"';
 }
 
 }  // namespace
@@ -214,6 +238,16 @@ Result<NewMessage> parseMessageLine(LineFormat format, std::string_view line, co
   if (message->id.value.empty()) message->id.value = id.empty() ? freshUuid() : id;
   if (const auto fits = checkSizes(*message); !fits) return fits.error();
   return message;
+}
+
+std::string jsonLineOf(const NewMessage& message) {
+  std::string line = "{" + jsonMember("id", message.id.value) + "," + jsonMember("group", message.group.value);
+  if (message.deliverAt) line += R"(,"deliver_at":")" + formatWallTime(*message.deliverAt) + '"';
+  if (message.replacesScheduled) line += R"(,"replace":true)";
+  std::string headers;  // by hand, because a header may be there twice
+  for (const auto& [name, value] : message.headers)
+    headers += (headers.empty() ? "" : ",") + jsonText(name) + ":" + jsonText(value);
+  return line + R"(,"headers":{)" + headers + "}," + jsonMember("body", message.body) + "}";
 }
 
 }  // namespace tenure::cli

@@ -1,4 +1,4 @@
-/// One line of input to `tenure produce` as a message.
+/// One line of input to `tenure produce` as a message, and a message as such a line.
 ///
 ///     lines   the line is the body; the id is made; no group, no headers
 ///     jsonl   {"id":"o-1-paid", "group":"o-1", "body":"…", "headers":{"source":"shop"}, "delay":"30m"}
@@ -6,7 +6,7 @@
 ///   id       text of 1 to 255 bytes; made when missing. Give one where the input may come twice.
 ///   group    text of at most 255 bytes, the ordering key; none when missing
 ///   body     needed. Text is stored as its characters; any other value as its JSON text, byte for byte as it stands
-///   body_base64   instead of body: bytes that need be no text
+///   id_base64, group_base64, body_base64   in place of id, group, body: bytes that need be no text
 ///   headers  names to text
 ///   delay, deliver_at   one of both, for a message that is to wait for its time: how long from now on, "30m", or until
 ///            when, in RFC 3339; at once when missing
@@ -16,6 +16,7 @@
 #pragma once
 
 #include <chrono>
+#include <string>
 #include <string_view>
 
 #include "tenure/message.hpp"
@@ -35,5 +36,9 @@ std::size_t longestLine(LineFormat format) noexcept;
 ///
 /// Errors:  invalidArgument, payloadTooLarge   the detail says what is wrong; the text is not repeated
 Result<NewMessage> parseMessageLine(LineFormat format, std::string_view line, const std::string& id = {});
+
+/// A line of JSON, without a line break, from which parseMessageLine() reads the same message. In headers, bytes that
+/// are no text are replaced.
+std::string jsonLineOf(const NewMessage& message);
 
 }  // namespace tenure::cli

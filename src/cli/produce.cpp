@@ -29,7 +29,8 @@ struct ProduceOptions {
 
 constexpr const char* produceHelp =
     R"help(Each line of standard input becomes a message, durable when the count is printed.
-Of a JSON line only body is needed; a body that is not text is stored as its JSON text.
+Of a JSON line only body is needed; a body that is not text is stored as its JSON text. Bytes that
+are no UTF-8 are given in base64: id_base64, group_base64, body_base64.
 A line that is no message is reported with its number and stops nothing; the exit code is 65 then.
 If the queue fails midway, the number of the line to resume from is printed.
 Give ids where the input may come twice: a consumer drops an id that it has seen. Where several

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
-#include "cli/base64.hpp"
 #include "cli/commands.hpp"
+#include "cli/message_line.hpp"
 #include "cli/options.hpp"
 #include "cli/produce_stream.hpp"
 #include "cli/queue_report.hpp"
@@ -61,6 +61,7 @@ constexpr const char* drainHelp =
 
 constexpr const char* exportHelp =
     R"help(A line each, as `tenure produce --format jsonl` reads them, the oldest first. Nothing is taken out.
+An id, a group or a body that is no UTF-8 is in base64: id_base64, group_base64, body_base64.
 With --refused those that the queue has refused, with "reason" and "refused_at", which
 `tenure produce` does not know.
 )help";
@@ -116,29 +117,12 @@ Exit stats(const LookOptions& options) {
   return Exit::done;
 }
 
-std::string jsonText(const std::string& text) {
-  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-/// An object in JSON, without its last brace. By hand, because a header may be there twice.
-std::string exported(const NewMessage& message) {
-  std::string line = R"({"id":)" + jsonText(message.id.value) + R"(,"group":)" + jsonText(message.group.value);
-  if (message.deliverAt) line += R"(,"deliver_at":")" + formatWallTime(*message.deliverAt) + '"';
-  if (message.replacesScheduled) line += R"(,"replace":true)";
-  std::string headers;
-  for (const auto& [name, value] : message.headers)
-    headers += (headers.empty() ? "" : ",") + jsonText(name) + ":" + jsonText(value);
-  line += R"(,"headers":{)" + headers + "}";
-  return line + (isText(message.body) ? R"(,"body":)" + jsonText(message.body)
-                                      : R"(,"body_base64":")" + base64(message.body) + '"');
-}
-
 Result<void> exportWaiting(ISpool& spool) {
   for (std::int64_t next = 0;;) {
     const auto read = spool.read(next, 1'000, 4U << 20U);
     if (!read) return read.error();
     if (read->empty()) return {};
-    for (const SpooledMessage& each : *read) std::cout << exported(each.message) << "}\n";
+    for (const SpooledMessage& each : *read) std::cout << jsonLineOf(each.message) << "\n";
     next = read->back().position + 1;
   }
 }
@@ -148,9 +132,12 @@ Result<void> exportRefused(ISpool& spool) {
     const auto read = spool.refused(next, 100);
     if (!read) return read.error();
     if (read->empty()) return {};
-    for (const RefusedMessage& each : *read)
-      std::cout << exported(each.spooled.message) << R"(,"reason":)" << jsonText(each.reason) << R"(,"refused_at":")"
-                << formatWallTime(each.at) << "\"}\n";
+    for (const RefusedMessage& each : *read) {
+      std::string line = jsonLineOf(each.spooled.message);
+      line.pop_back();  // the last brace
+      std::cout << line << R"(,"reason":)" << Json(each.reason).dump(-1, ' ', false, Json::error_handler_t::replace)
+                << R"(,"refused_at":")" << formatWallTime(each.at) << "\"}\n";
+    }
     next = read->back().spooled.position + 1;
   }
 }

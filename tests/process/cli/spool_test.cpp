@@ -85,6 +85,18 @@ TEST_F(SpooledProduce, WhatIsLeftBehindIsShownExportedAndDrained) {
   EXPECT_THAT(tenure({"spool", "stats", at("s.db"), "--json"}).output, HasSubstr(R"("waiting":0)"));
 }
 
+TEST_F(SpooledProduce, AnIdAndAGroupThatAreNoTextAreExportedWithoutLossAndReadBack) {
+  queueGoes();
+  const std::string line = R"({"id_base64":"b//+","group_base64":"gMA=","headers":{},"body":"a"})";
+  tenure({"produce", "--queue", farQueue(), "--spool", at("s.db"), "--drain", "0s", "--format", "jsonl"}, line + "\n");
+
+  const Run exported = tenure({"spool", "export", at("s.db")});
+
+  EXPECT_EQ(exported.output, line + "\n");
+  EXPECT_EQ(tenure({"produce", "--format", "jsonl", "--queue", queue()}, exported.output).output, "1 stored\n");
+  EXPECT_EQ(sql("SELECT hex(id), hex(grp) FROM tenure_message"), "6FFFFE|80C0");
+}
+
 /// An id that waits already with another time is refused by the queue.
 TEST_F(SpooledProduce, WhatTheQueueRefusedStaysAsideUntilItIsPurged) {
   queueGoes();

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cli/base64.hpp"
+
 namespace tenure::cli {
 namespace {
 
@@ -56,6 +58,45 @@ TEST(MessageLine, ABodyThatIsNotTextIsStoredAsItStands) {
             R"({"b": 12345678901234567890123, "a":[1.10, "},{"]})");
   EXPECT_EQ(accepted(R"({"body":-0.10})").body, "-0.10");
   EXPECT_EQ(accepted(R"({"body" : null })").body, "null");
+}
+
+TEST(MessageLine, IdGroupAndBodyMayBeBytes) {
+  const NewMessage message = accepted(R"({"id_base64":"//4=","group_base64":"gA==","body_base64":"/w=="})");
+
+  EXPECT_EQ(message.id.value, "\xff\xfe");
+  EXPECT_EQ(message.group.value, "\x80");
+  EXPECT_EQ(message.body, "\xff");
+}
+
+TEST(MessageLine, RefusesBytesThatAreNotBase64OrBesideTheSameAsText) {
+  for (const std::string key : {"id", "group", "body"}) {
+    const std::string rest = key == "body" ? "}" : R"(,"body":"x"})";
+    EXPECT_THAT(refused("{\"" + key + R"(_base64":"/")" + rest).detail,
+                HasSubstr("\"" + key + "_base64\" is not base64"));
+    EXPECT_THAT(refused("{\"" + key + R"(_base64":7)" + rest).detail, HasSubstr("is not text"));
+    EXPECT_THAT(refused("{\"" + key + R"(_base64":"//4=",")" + key + R"(":"a")" + rest).detail,
+                HasSubstr("\"" + key + "\" and \"" + key + "_base64\" are both given"));
+  }
+}
+
+TEST(MessageLine, BytesAreHeldToTheLimitsOfTheirText) {
+  EXPECT_TRUE(refused(R"({"body":"x","id_base64":""})").is(Errc::invalidArgument));
+  EXPECT_TRUE(refused(R"({"body":"x","id_base64":"YQBi"})").is(Errc::invalidArgument)) << "a NUL";
+  EXPECT_TRUE(
+      refused(R"({"body":"x","group_base64":")" + base64(std::string(256, 'g')) + "\"}").is(Errc::invalidArgument));
+}
+
+TEST(MessageLine, WhatIsWrittenIsReadBackToTheByte) {
+  std::string all;
+  for (int byte = 1; byte <= 255; ++byte) all += static_cast<char>(byte);
+  const NewMessage plain{
+      MessageId{"o-1 \"\u20ac\n"}, GroupId{""}, "{}", {{"from", "shop"}, {"to", "b"}, {"from", "c"}}};
+  NewMessage timed{MessageId{all}, GroupId{all}, all + '\0', {}};
+  timed.deliverAt = WallTime{std::chrono::milliseconds{1'700'000'000'123}};
+  timed.replacesScheduled = true;
+  const NewMessage cut{MessageId{"\xe2\x82"}, GroupId{"\xc0\x80"}, "\xed\xa0\x80", {}};
+
+  for (const NewMessage& message : {plain, timed, cut}) EXPECT_EQ(accepted(jsonLineOf(message)), message);
 }
 
 TEST(MessageLine, AKeyMayBeWrittenWithEscapes) { EXPECT_EQ(accepted(R"({"b\u006fdy":"x"})").body, "x"); }
