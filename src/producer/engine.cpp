@@ -128,7 +128,7 @@ ProducerFigures Engine::figures() {
     figures.spooled = inSpool();
     figures.spooledBytes = spooled.bytes;
     figures.spoolRefused = spooled.refused;
-    room += static_cast<double>(spooled.maxBytes) - static_cast<double>(spooled.bytes);
+    room += static_cast<double>(spooled.maxBytes) - static_cast<double>(spooled.bytes + spooled.refusedBytes);
   }
   figures.timeToOverflow = timeToFill(room, coming_.bytes(now), going_.bytes(now));
   if (spool_) return figures;

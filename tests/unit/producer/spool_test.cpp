@@ -63,6 +63,26 @@ TEST_F(ProducerWithSpool, AMessageThatTheQueueConfirmsAtOnceNeverTouchesTheSpool
   EXPECT_EQ(producer.figures().confirmed, 1);
 }
 
+/// Its refused messages leave no room, also where the buffer's is added.
+struct SpoolOfRefusedMessages final : ForwardingSpool {
+  using ForwardingSpool::ForwardingSpool;
+  SpoolFigures figures() const override {
+    SpoolFigures figures = ForwardingSpool::figures();
+    figures.refused = 1;
+    figures.refusedBytes = figures.maxBytes + ProducerOptions{}.maxBytes;
+    return figures;
+  }
+};
+
+TEST_F(ProducerWithSpool, RefusedMessagesCountForTheTimeToOverflow) {
+  queue.setFate([](auto batch) { return std::optional(away(batch)); });
+  Producer producer(queue.opener(), std::make_unique<SpoolOfRefusedMessages>(openSpool()), options());
+
+  auto sent = send(producer, 1, Durability::stored);
+
+  EXPECT_EQ(producer.figures().timeToOverflow, 0s);
+}
+
 TEST_F(ProducerWithSpool, WhatWaitsTooLongIsOnDiskAndSentInOrderLater) {
   std::atomic<bool> isAway = true;
   queue.setFate([&](auto batch) { return isAway ? std::optional(away(batch)) : std::nullopt; });
