@@ -42,8 +42,8 @@ struct ProducerOptions {
   /// A batch is what has one confirm: 1 to 10,000 messages, and not much more than so many bytes (1 KiB to 64 MiB).
   std::size_t batchMessages = 500;
   std::size_t batchBytes = 1U << 20U;
-  /// Batches that may be under way at once, each with a sink and a thread of its own: 1 to 16. A group's messages are
-  /// in one of them at a time.
+  /// Batches that may be under way at once, each with a sink and a thread of its own: 1 to 16. Groups are spread over
+  /// them, and each group keeps to one; messages without a group are one group.
   std::size_t batchesUnderWay = 1;
   /// A batch that is not full begins no earlier than this after the batch before it. An idle producer sends at once.
   std::chrono::milliseconds linger{0};  // up to 1 min
@@ -54,7 +54,8 @@ struct ProducerOptions {
   std::chrono::milliseconds spillAfter{500};
   /// With a spool: each message goes through it, also while the queue keeps up.
   bool spoolAll = false;
-  /// The wait after a batch that the queue did not take is drawn from up to retryBase, doubled with each: 1 ms to 1 h.
+  /// After a batch that failed the producer waits a random time up to retryBase. The bound doubles with each failure,
+  /// up to retryMax: 1 ms to 1 h.
   std::chrono::milliseconds retryBase{100};
   std::chrono::milliseconds retryMax{10'000};
 };
@@ -81,7 +82,7 @@ struct SendOptions {
 struct ProducerFigures {
   std::size_t waiting = 0;                 // accepted and not confirmed, with those under way
   std::size_t bytes = 0;                   // of the bodies and headers of waiting messages
-  std::chrono::milliseconds oldestAge{0};  // of the messages in the buffer
+  std::chrono::milliseconds oldestAge{0};  // of the oldest message in buffer or spool
   std::size_t spooled = 0;                 // messages that wait in the spool
   std::uint64_t spooledBytes = 0;
   std::size_t spoolRefused = 0;  // kept aside in the spool, because the queue refused them
@@ -99,10 +100,10 @@ struct ProducerFigures {
 };
 
 /// Messages of one group are stored in the order of their sends. What the queue does not take is sent again under the
-/// same id, before anything that was sent later; a consumer with keys drops what comes twice. A
-/// message that is refused for what it is, or that no queue takes (notFound), fails alone, and those behind it in its
-/// group go on. All else is tried again, also a wrong password: ProducerFigures::lastError. On RabbitMQ, where messages
-/// behind one that was not confirmed may be stored, order after an outage needs numbers (numberHeader).
+/// same id, before later messages of its group; a consumer with keys drops what comes twice. A message that is refused
+/// for what it is, or that no queue takes (notFound), fails alone, and those behind it in its group go on. All else is
+/// tried again, also a wrong password: ProducerFigures::lastError. On RabbitMQ, where messages behind one that was not
+/// confirmed may be stored, order after an outage needs numbers (numberHeader).
 ///
 /// With a spool, messages go there when the queue is slow or away, and what is sent while any are there as well; they
 /// are sent in order, and what the queue refuses is kept aside in the spool. A spool that a former producer has left is
@@ -118,11 +119,12 @@ class Producer {
  public:
   using OpenSink = std::function<Result<std::unique_ptr<IMessageSink>>()>;
 
-  /// A sink is opened with the first message of a thread, and anew where one has failed, by several threads at once
-  /// where several batches may be under way. Sink of events and clock are borrowed; the sink of events must not call
-  /// the producer.
+  /// Each sending thread calls `open` before its first batch, and after a failure; where several batches may be under
+  /// way, several may call it at once. Sink of events and clock are borrowed; the sink of events must not call the
+  /// producer.
   ///
-  /// Throws: std::system_error (configurationRefused), which names each option out of its range
+  /// Throws: std::system_error (configurationRefused), which names each option out of its range; or with what keeps a
+  ///         thread from starting
   explicit Producer(OpenSink open, const ProducerOptions& options = {}, const IClock& clock = systemClock());
   Producer(OpenSink open, std::unique_ptr<ISpool> spool, const ProducerOptions& options = {},
            IEventSink& events = noEvents(), const IClock& clock = systemClock());
@@ -134,6 +136,7 @@ class Producer {
   /// reached, or never will be.
   ///
   /// Errors:  storeFull    there was no room, also within sendLimit where it waits: the message was not accepted
+  ///          timedOut     there was none within the message's own limit
   ///          cancelled    the producer is closed
   ///          invalidArgument, payloadTooLarge   as IMessageSink::append
   ///          unsupported  this process was forked from the producer's
@@ -148,8 +151,8 @@ class Producer {
   ///          unsupported  it was called by a callback, or in a forked process
   Result<void> flush(std::chrono::milliseconds limit);
   /// Accepts nothing more, and flushes. What is left at the limit is spooled, and is given up without a spool, once
-  /// the batch under way is answered: its futures fail with cancelled, or with outcomeUnknown where it was sent and not
-  /// confirmed, or is in the spool.
+  /// what is under way is answered, however long that takes: its futures fail with cancelled, or with outcomeUnknown
+  /// where it was sent and not confirmed, or is in the spool.
   ///
   /// Errors:  timedOut     the detail says how many were given up
   ///          unsupported  as flush()

@@ -18,10 +18,15 @@ std::vector<Caller> Callers::spooled(const std::vector<SendNumber>& numbers, std
     if (caller->durability != Durability::stored && (caller->promise || caller->reached))
       reached.push_back({std::exchange(caller->promise, {}), {}, std::exchange(caller->reached, {}), {}, {}});
     if (!caller->isWaiting()) continue;
-    if (caller->deadline != BootTime::max()) deadlines_.emplace(caller->deadline, own);
     byPosition_.emplace(own, *std::move(caller));
   }
   return reached;
+}
+
+void Callers::watchDeadlines(std::int64_t first, std::int64_t last) {
+  const auto end = byPosition_.upper_bound(last);
+  for (auto each = byPosition_.lower_bound(first); each != end; ++each)
+    if (each->second.deadline != BootTime::max()) deadlines_.emplace(each->second.deadline, each->first);
 }
 
 std::optional<Caller> Callers::takeSpooled(std::int64_t position) {

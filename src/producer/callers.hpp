@@ -42,6 +42,9 @@ class Callers {
   /// These messages are in the spool now, the first at that position, and their neighbours behind it. Returns those
   /// whose durability is reached thereby, without what else they wait for.
   std::vector<Caller> spooled(const std::vector<SendNumber>& numbers, std::int64_t first);
+  /// From now on expired() knows the callers of these positions, who have been told all that is reached.
+  void watchDeadlines(std::int64_t first, std::int64_t last);
+  bool hasSpooled() const noexcept { return !byPosition_.empty(); }
   std::optional<Caller> takeSpooled(std::int64_t position);
   std::vector<Caller> takeSpooledBefore(std::int64_t position);
   /// Callers whose deadline has come while their messages are in the spool, where the messages stay.

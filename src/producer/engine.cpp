@@ -35,20 +35,33 @@ Engine::Engine(Producer::OpenSink open, std::unique_ptr<ISpool> spool, const Pro
     spoolingSince_ = clock_.now();
     lastAppended_ = lastSpooled_ = spool_->figures().last;
   }
-  if (spool_) spooler_ = machine.threads.start([this] { spoolWhatIsDue(); });
-  helpersAtWork_ = options_.batchesUnderWay - 1;
-  for (std::size_t i = 0; i < options_.batchesUnderWay - 1; ++i)
-    helpers_.push_back(machine.threads.start([this] { help(); }));
-  thread_ = machine.threads.start([this] { work(); });
+  try {
+    start(machine.threads);
+  } catch (...) {
+    stop();
+    throw;
+  }
 }
 
-Engine::~Engine() {
+Engine::~Engine() { stop(); }
+
+void Engine::start(IThreads& threads) {
+  if (spool_) spooler_ = threads.start([this] { spoolWhatIsDue(); });
+  for (std::size_t i = 1; i < options_.batchesUnderWay; ++i) {
+    helpers_.push_back(threads.start([this] { help(); }));
+    const std::lock_guard lock(mutex_);
+    ++helpersAtWork_;
+  }
+  worker_ = threads.start([this] { work(); });
+}
+
+void Engine::stop() {
   {
     const std::lock_guard lock(mutex_);
     isClosed_ = true;
     end();
   }
-  thread_->join();
+  if (worker_) worker_->join();
   for (const auto& helper : helpers_) helper->join();
   if (spooler_) spooler_->join();
 }
@@ -121,13 +134,15 @@ ProducerFigures Engine::figures() {
   const std::lock_guard lock(mutex_);
   const BootTime now = clock_.now();
   ProducerFigures figures = buffer_.figures(now);
-  figures.spoolError = spoolError_;
+  figures.spoolError = spoolError_.empty() ? settleError_ : spoolError_;
   double room = static_cast<double>(options_.maxBytes) - static_cast<double>(figures.bytes);
   if (spool_) {
     const SpoolFigures spooled = spool_->figures();
     figures.spooled = inSpool();
     figures.spooledBytes = spooled.bytes;
     figures.spoolRefused = spooled.refused;
+    if (figures.spooled > 0 && spooled.oldest)
+      figures.oldestAge = std::max(figures.oldestAge, clock_.wallNow() - *spooled.oldest);
     room += static_cast<double>(spooled.maxBytes) - static_cast<double>(spooled.bytes + spooled.refusedBytes);
   }
   figures.timeToOverflow = timeToFill(room, coming_.bytes(now), going_.bytes(now));
@@ -140,7 +155,7 @@ ProducerFigures Engine::figures() {
 
 Result<SendNumber> Engine::accept(std::unique_lock<std::mutex>& lock, NewMessage& message, Durability durability,
                                   BootTime deadline) {
-  const BootTime giveUpAt = clock_.now() + options_.sendLimit;
+  const BootTime giveUpAt = std::min(clock_.now() + options_.sendLimit, deadline);
   const std::size_t bytes = SendBuffer::sizeOf(message);
   for (;;) {
     if (isClosed_) return closed();
@@ -150,6 +165,7 @@ Result<SendNumber> Engine::accept(std::unique_lock<std::mutex>& lock, NewMessage
       return *number;
     }
     const bool waits = options_.onOverload == Overload::block || options_.onOverload == Overload::spill;
+    if (now >= deadline) return Error{Errc::timedOut, "there was no room within its limit"};
     if (!waits || isOwnThread() || now >= giveUpAt)
       return Error{Errc::storeFull, "the producer's buffer is full: " + std::to_string(buffer_.size()) +
                                         " messages wait" + (spoolError_.empty() ? "" : ", " + spoolError_)};
@@ -161,6 +177,7 @@ Result<void> Engine::flush(std::unique_lock<std::mutex>& lock, std::chrono::mill
   const auto own = flushes_.insert(flushes_.end(), Flush{buffer_.last()});
   buffer_.hurry(own->last);
   work_->notifyAll();
+  helpersWork_->notifyAll();
   const BootTime deadline = later(clock_.now(), limit);
   const auto isDone = [&] { return isFlushed(*own) || isOver_; };
   while (!isDone() && clock_.now() < deadline) wait(lock, deadline, isDone);
@@ -180,7 +197,7 @@ bool Engine::isFlushed(Flush& flush) const {
   const bool isSaying = !saying_.empty() && *saying_.begin() <= flush.last;
   if (!buffer_.areOver(flush.last) || isSaying || buffer_.hasDropped()) return false;
   if (!flush.spooledUpTo) flush.spooledUpTo = lastAppended_;
-  return inSpool() == 0 || nextOfSpool_ > *flush.spooledUpTo;
+  return isSpoolOver() || nextOfSpool_ > *flush.spooledUpTo;
 }
 
 void Engine::wait(std::unique_lock<std::mutex>& lock, BootTime until, const std::function<bool()>& isOver) {
@@ -218,14 +235,18 @@ void Engine::say(std::unique_lock<std::mutex>& lock, std::vector<Caller> callers
   say(lock, std::move(words), 0);
 }
 
+void Engine::sayOfEnded(std::unique_lock<std::mutex>& lock) {
+  say(lock, buffer_.takeDropped());
+  say(lock, buffer_.expired(clock_.now()));
+  say(lock, callers_.expired(clock_.now()),
+      {Errc::outcomeUnknown, "not confirmed within its limit; it is in the spool, and will be sent"});
+}
+
 void Engine::work() {
   std::unique_lock lock(mutex_);
   ownThreads_.insert(std::this_thread::get_id());
   while (!isEnding_) {
-    say(lock, buffer_.takeDropped());
-    say(lock, buffer_.expired(clock_.now()));
-    say(lock, callers_.expired(clock_.now()),
-        {Errc::outcomeUnknown, "not confirmed within its limit; it is in the spool, and will be sent"});
+    sayOfEnded(lock);
     if (isEnding_) break;
     const BootTime now = clock_.now();
     if (nextSettling() <= now) {
@@ -255,7 +276,7 @@ void Engine::work() {
 BootTime Engine::nextBatch(BootTime now) const {
   if (!spill_.isSpooling()) return buffer_.next(now);
   // What becomes of messages that have a copy in the spool is known when their batches are answered.
-  const bool hasSpooled = inSpool() > 0 && nextOfSpool_ <= lastSpooled_ && !buffer_.hasUnderWay() && !isSettling_;
+  const bool hasSpooled = !isSpoolOver() && nextOfSpool_ <= lastSpooled_ && !buffer_.hasUnderWay() && !isSettling_;
   return hasSpooled ? std::max(now, buffer_.notBefore()) : BootTime::max();
 }
 
@@ -264,14 +285,20 @@ void Engine::help() {
   ownThreads_.insert(std::this_thread::get_id());
   Outlet outlet(open_);
   while (!isEnding_) {
-    if (canHelp()) {
+    sayOfEnded(lock);
+    if (isEnding_) break;
+    const BootTime now = clock_.now();
+    const BootTime next = nextToHelp(now);
+    if (next <= now) {
       sendBatch(lock, outlet);
       continue;
     }
-    const BootTime now = clock_.now();
-    const BootTime next = spill_.isSpooling() ? BootTime::max() : buffer_.next(now);
+    const BootTime until = std::min(next, buffer_.earliestDeadline());
     ++helpersThatSleep_;
-    helpersWork_->wait(lock, std::min(next - now, longestWait), {}, [this] { return isEnding_ || canHelp(); });
+    helpersWork_->wait(lock, std::min(until - now, longestWait), {}, [this, until] {
+      return isEnding_ || buffer_.hasDropped() || buffer_.earliestDeadline() < until ||
+             nextToHelp(clock_.now()) < until;
+    });
     --helpersThatSleep_;
   }
   lock.unlock();
@@ -316,19 +343,18 @@ void Engine::finish(std::unique_lock<std::mutex>& lock) {
 void Engine::sendBatch(std::unique_lock<std::mutex>& lock, Outlet& outlet) {
   SendBuffer::Batch* batch = buffer_.begin(clock_.now());
   if (batch == nullptr) return;
-  if (canHelp()) wakeOne();
+  if (const BootTime now = clock_.now(); nextToHelp(now) <= now) wakeOne();
   lock.unlock();
   const std::vector<Result<void>> results = outlet.append(batch->messages);
   lock.lock();
   while (batch->isCopying) wait(lock, BootTime::max(), [batch] { return !batch->isCopying; });
-  if (spool_) spoolWork_->notifyAll();    // at the end the spooler waits for this batch
-  if (workerSleeps_) work_->notifyAll();  // and what is in the spool waits for all batches
   if (!batch->copyAt) {
     const std::size_t before = buffer_.bytes();
     std::vector<Ending> endings = buffer_.answered(*batch, results, clock_.now());
     going_.add(before - buffer_.bytes(), endings.size(), clock_.now());
     std::vector<NewMessage> spent = buffer_.takeSpent();
     say(lock, std::move(endings));
+    endBatch(*batch);
     lock.unlock();
     spent.clear();
     return lock.lock();
@@ -338,6 +364,14 @@ void Engine::sendBatch(std::unique_lock<std::mutex>& lock, Outlet& outlet) {
     copies.push_back({*batch->copyAt + static_cast<std::int64_t>(copies.size()), SendBuffer::sizeOf(message)});
   buffer_.copyIsAnswered(*batch, results, clock_.now());
   settle(lock, copies, results);
+  endBatch(*batch);
+}
+
+void Engine::endBatch(SendBuffer::Batch& batch) {
+  buffer_.end(batch);
+  if (spool_) spoolWork_->notifyAll();    // at the end the spooler waits for this batch
+  if (workerSleeps_) work_->notifyAll();  // and what is in the spool waits for all batches
+  noteIfEmptied();
 }
 
 }  // namespace tenure::producing

@@ -63,7 +63,7 @@ class Engine {
   struct Flush {
     SendNumber last = 0;
     std::size_t lost = 0;  // messages up to `last` that were dropped or given up
-    /// Once all up to `last` have left the buffer: those of the spool up to there.
+    /// Set once no message up to `last` is in the buffer: the flush then waits for the spool up to this position.
     std::optional<std::int64_t> spooledUpTo{};
   };
   static constexpr Duration longestWait = std::chrono::minutes{1};
@@ -76,15 +76,19 @@ class Engine {
 
   /// Whether a callback asks.
   bool isOwnThread() const { return ownThreads_.contains(std::this_thread::get_id()); }
-  /// That are not over.
+  void start(IThreads& threads);
+  void stop();
+  /// How many messages in the spool are not over.
   std::size_t inSpool() const {
     const std::size_t messages = spool_ ? spool_->figures().messages : 0;
     return messages - std::min(messages, held_);
   }
-  /// How many forks lie between this process and the first one. Cheaper than to ask the kernel with each send.
+  /// Nothing is left in it, and no caller waits for a message that a damaged spool has lost.
+  bool isSpoolOver() const { return inSpool() == 0 && !callers_.hasSpooled(); }
+  /// Counts forks: differs from forks_ in a child. Cheaper than getpid() for each send.
   static int forks() noexcept;
   Result<void> take(NewMessage& message, SendOptions& how, Caller caller);
-  /// Waits for room where that is asked for. A callback does not: it would keep the only thread from making it.
+  /// Waits for room where that is asked for. A callback does not wait: its thread may be the one that makes room.
   Result<SendNumber> accept(std::unique_lock<std::mutex>& lock, NewMessage& message, Durability durability,
                             BootTime deadline);
   Result<void> flush(std::unique_lock<std::mutex>& lock, std::chrono::milliseconds limit);
@@ -95,7 +99,9 @@ class Engine {
   /// With the mutex free. What a callback has captured is destroyed there as well.
   void say(std::unique_lock<std::mutex>& lock, Words words, SendNumber first);
   void say(std::unique_lock<std::mutex>& lock, std::vector<Caller> callers, const Error& why);
-  /// The producer's thread.
+  /// Of messages that were dropped or whose limits are over.
+  void sayOfEnded(std::unique_lock<std::mutex>& lock);
+  /// The worker's thread.
   void work();
   BootTime nextBatch(BootTime now) const;
   BootTime nextSettling() const noexcept {
@@ -103,16 +109,15 @@ class Engine {
   }
   /// A helper's thread.
   void help();
-  bool canHelp() const {
-    const BootTime now = clock_.now();
-    return !spill_.isSpooling() && buffer_.next(now) <= now;
-  }
+  BootTime nextToHelp(BootTime now) const { return spill_.isSpooling() ? BootTime::max() : buffer_.next(now); }
   /// One thread that sleeps and may begin a batch.
   void wakeOne();
   void end();
-  /// When the other thread has spooled what it can.
+  /// Ends the worker, after the helpers and the spooler have ended.
   void finish(std::unique_lock<std::mutex>& lock);
   void sendBatch(std::unique_lock<std::mutex>& lock, Outlet& outlet);
+  /// After its callers have been told, or the next batch of its lane could tell its own before.
+  void endBatch(SendBuffer::Batch& batch);
   void sendSpooled(std::unique_lock<std::mutex>& lock);
   /// Callers whose messages should be in the spool before that position, and are not.
   void sayOfMissing(std::unique_lock<std::mutex>& lock, std::int64_t before);
@@ -136,7 +141,7 @@ class Engine {
   std::unique_ptr<ISignal> work_;  // for the worker
   std::unique_ptr<ISignal> helpersWork_;
   std::unique_ptr<ISignal> spoolWork_;  // for the spool's
-  std::unique_ptr<ISignal> room_;       // for all others
+  std::unique_ptr<ISignal> room_;       // for senders, flushes, and threads that wait for each other
   const Producer::OpenSink open_;
   Outlet outlet_;  // the worker's
   const std::unique_ptr<ISpool> spool_;
@@ -146,7 +151,7 @@ class Engine {
   std::list<Flush> flushes_;
   Flow coming_;
   Flow going_;
-  std::multiset<SendNumber> saying_;  // the first of each set of messages whose callers are being told; 0: of the spool
+  std::multiset<SendNumber> saying_;  // lowest number of each set of messages whose callers are being told; 0: spooled
   bool workerSleeps_ = false;
   std::size_t helpersThatSleep_ = 0;
   std::size_t helpersAtWork_ = 0;  // that have not ended
@@ -159,17 +164,18 @@ class Engine {
   bool isSpooled_ = false;         // the spooler has ended
   std::int64_t lastAppended_ = 0;  // position of the newest message in the spool
   std::int64_t lastSpooled_ = 0;   // of the newest whose caller knows that it is there: none behind it is sent
-  std::int64_t nextOfSpool_ = 0;   // all before it are over
+  std::int64_t nextOfSpool_ = 0;   // position to send from; all before it are over
   std::map<std::int64_t, std::optional<Error>> unsettled_;  // over, and still in the spool; with their refusals
   std::size_t held_ = 0;                                    // how many of them the spool's own count still includes
   BootTime settleNotBefore_ = BootTime::min();              // after a failure
   BootTime spoolingSince_{};
-  std::string spoolError_;
+  std::string spoolError_;   // why the spool took nothing
+  std::string settleError_;  // why nothing could be taken out of it
   std::size_t givenUpAtEnd_ = 0;
   std::set<std::thread::id> ownThreads_;
   std::unique_ptr<IThread> spooler_;
   std::vector<std::unique_ptr<IThread>> helpers_;
-  std::unique_ptr<IThread> thread_;
+  std::unique_ptr<IThread> worker_;
 };
 
 }  // namespace tenure::producing

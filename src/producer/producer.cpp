@@ -7,7 +7,7 @@ namespace {
 using namespace std::chrono_literals;
 
 Error forked() {
-  return {Errc::unsupported, "this process was forked from the producer's, whose thread is not here: make a new one"};
+  return {Errc::unsupported, "this process was forked from the producer's, whose threads are not here: make a new one"};
 }
 
 ProducerOptions checked(const Producer::OpenSink& open, bool hasSpool, const ProducerOptions& options) {

@@ -9,9 +9,6 @@
 namespace tenure::producing {
 namespace {
 
-/// How many messages are looked at for a batch of a lane.
-constexpr std::size_t lookAhead = 2'000;
-
 bool isRefusal(const Result<void>& result) noexcept { return !result && isMessageRefused(result.error()); }
 
 }  // namespace
@@ -47,10 +44,12 @@ bool SendBuffer::canMakeRoomFor(std::size_t bytes) const noexcept {
 }
 
 void SendBuffer::dropOldest() {
-  const auto oldest = std::ranges::lower_bound(waiting_, *droppable_.begin(), {},
-                                               [](const Waiting& each) { return each.place.number; });
+  const auto [number, lane] = *droppable_.begin();
+  std::deque<Waiting>& waiting = lanes_[lane].waiting;
+  const auto oldest =
+      std::ranges::lower_bound(waiting, number, {}, [](const Waiting& each) { return each.place.number; });
   const Place place = oldest->place;
-  waiting_.erase(oldest);
+  waiting.erase(oldest);
   stopsToWait(place);
   ++told_.dropped;
   dropped_.push_back(endingOf(place, {Errc::storeFull, "dropped: newer messages needed its room"}));
@@ -60,110 +59,91 @@ std::optional<SendNumber> SendBuffer::offer(NewMessage& message, Durability dura
                                             BootTime now) {
   const std::size_t bytes = sizeOf(message);
   if (!hasRoomFor(bytes)) {
-    if (options_.onOverload != Overload::dropOldest || !canMakeRoomFor(bytes)) return std::nullopt;
+    // Those that were dropped take memory until they are told.
+    const bool mayDrop = options_.onOverload == Overload::dropOldest && dropped_.size() < options_.maxMessages;
+    if (!mayDrop || !canMakeRoomFor(bytes)) return std::nullopt;
     while (!hasRoomFor(bytes)) dropOldest();
   }
   ++count_;
   bytes_ += bytes;
   atRisk_ += durability == Durability::memory ? 1 : 0;
-  const std::size_t lane = laneOf(message.group, options_.batchesUnderWay);
-  isHeldUp_ = isHeldUp_ && (waiting_.size() >= lookAhead || !isFree(lane));
-  waiting_.push_back({{++last_, durability, deadline, now, bytes, lane, false}, std::move(message)});
-  const Place& place = waiting_.back().place;
+  const Place place{++last_, durability, deadline, now, bytes, laneOf(message.group, lanes_.size()), false};
+  lanes_[place.lane].waiting.push_back({place, std::move(message)});
   startsToWait(place);
   return last_;
 }
 
 void SendBuffer::startsToWait(const Place& place) {
-  waitingBytes_ += place.bytes;
+  lanes_[place.lane].bytes += place.bytes;
   if (place.deadline != BootTime::max()) deadlines_.emplace(place.deadline, place.number);
   if (place.durability != Durability::memory || options_.onOverload != Overload::dropOldest) return;
-  droppable_.insert(place.number);
+  droppable_.emplace(place.number, place.lane);
   droppableBytes_ += place.bytes;
 }
 
 void SendBuffer::stopsToWait(const Place& place) {
-  waitingBytes_ -= place.bytes;
+  lanes_[place.lane].bytes -= place.bytes;
   deadlines_.erase({place.deadline, place.number});
-  if (droppable_.erase(place.number) > 0) droppableBytes_ -= place.bytes;
+  if (droppable_.erase({place.number, place.lane}) > 0) droppableBytes_ -= place.bytes;
 }
 
-bool SendBuffer::isFull() const noexcept {
-  return waiting_.size() >= options_.batchMessages || waitingBytes_ >= options_.batchBytes;
+bool SendBuffer::isFull(const Lane& lane) const noexcept {
+  return lane.waiting.size() >= options_.batchMessages || lane.bytes >= options_.batchBytes;
+}
+
+BootTime SendBuffer::next(const Lane& lane, BootTime now) const noexcept {
+  if (lane.isUnderWay || lane.waiting.empty()) return BootTime::max();
+  const bool lingers =
+      !isFull(lane) && lane.waiting.front().place.number > hurriedUpTo_ && lane.lastBegan != BootTime::min();
+  return std::max(lingers ? lane.lastBegan + options_.linger : now, notBefore_);
 }
 
 BootTime SendBuffer::next(BootTime now) const noexcept {
-  if (waiting_.empty() || isHeldUp_ || underWay_.size() >= options_.batchesUnderWay) return BootTime::max();
-  const bool lingers = !isFull() && waiting_.front().place.number > hurriedUpTo_ && lastBegan_ != BootTime::min();
-  const BootTime ready = lingers ? lastBegan_ + options_.linger : now;
-  return std::max(ready, notBefore_);
+  BootTime first = BootTime::max();
+  for (const Lane& lane : lanes_) first = std::min(first, next(lane, now));
+  return first;
+}
+
+template <class Asked>
+SendBuffer::Lane* SendBuffer::oldestLane(const Asked& isAsked) {
+  Lane* oldest = nullptr;
+  for (Lane& lane : lanes_) {
+    if (lane.waiting.empty() || !isAsked(lane)) continue;
+    if (oldest == nullptr || lane.waiting.front().place.number < oldest->waiting.front().place.number) oldest = &lane;
+  }
+  return oldest;
 }
 
 SendBuffer::Batch* SendBuffer::begin(BootTime now) {
+  Lane* lane = oldestLane([&](const Lane& each) { return next(each, now) <= now; });
+  if (lane == nullptr) return nullptr;
   Batch batch;
-  batch.beganAt = now;
-  if (options_.batchesUnderWay == 1)
-    take(options_.batchMessages, options_.batchBytes, batch.places, batch.messages);
-  else
-    takeLane(batch);
-  isHeldUp_ = batch.places.empty();
-  if (isHeldUp_) return nullptr;
-  lastBegan_ = now;
+  batch.lane = static_cast<std::size_t>(lane - lanes_.data());
+  batch.beganAt = lane->lastBegan = now;
+  lane->isUnderWay = true;
+  for (std::size_t bytes = 0; !lane->waiting.empty() && batch.places.size() < options_.batchMessages;) {
+    bytes += lane->waiting.front().place.bytes;
+    if (!batch.places.empty() && bytes > options_.batchBytes) break;
+    takeFirst(*lane, batch.places, batch.messages);
+  }
   return &underWay_.emplace_back(std::move(batch));
 }
 
-bool SendBuffer::isFree(std::size_t lane) const noexcept {
-  return std::ranges::find(underWay_, lane, &Batch::lane) == underWay_.end();
-}
-
-void SendBuffer::takeLane(Batch& batch) {
-  const std::size_t looked = std::min(waiting_.size(), lookAhead);
-  std::size_t bytes = 0;
-  std::size_t stay = 0;
-  std::size_t next = 0;
-  for (; next < looked && batch.places.size() < options_.batchMessages; ++next) {
-    Waiting& each = waiting_[next];
-    const bool isTaken = batch.places.empty() ? isFree(each.place.lane) : each.place.lane == batch.lane;
-    if (isTaken && !batch.places.empty() && bytes + each.place.bytes > options_.batchBytes) break;
-    if (!isTaken) {
-      if (stay != next) waiting_[stay] = std::move(each);
-      ++stay;
-      continue;
-    }
-    batch.lane = each.place.lane;
-    bytes += each.place.bytes;
-    stopsToWait(each.place);
-    batch.places.push_back(each.place);
-    batch.messages.push_back(std::move(each.message));
-  }
-  const auto first = waiting_.begin();
-  waiting_.erase(first + static_cast<std::ptrdiff_t>(stay), first + static_cast<std::ptrdiff_t>(next));
+void SendBuffer::takeFirst(Lane& lane, std::vector<Place>& places, std::vector<NewMessage>& into) {
+  stopsToWait(lane.waiting.front().place);
+  places.push_back(lane.waiting.front().place);
+  into.push_back(std::move(lane.waiting.front().message));
+  lane.waiting.pop_front();
 }
 
 void SendBuffer::end(Batch& batch) {
-  isHeldUp_ = false;
+  lanes_[batch.lane].isUnderWay = false;
   underWay_.remove_if([&](const Batch& each) { return &each == &batch; });
 }
 
-void SendBuffer::take(std::size_t messages, std::size_t bytes, std::vector<Place>& places,
-                      std::vector<NewMessage>& into) {
-  for (std::size_t taken = 0; !waiting_.empty() && places.size() < messages;) {
-    Waiting& first = waiting_.front();
-    if (!places.empty() && taken + first.place.bytes > bytes) break;
-    taken += first.place.bytes;
-    stopsToWait(first.place);
-    places.push_back(first.place);
-    into.push_back(std::move(first.message));
-    waiting_.pop_front();
-  }
-}
-
 void SendBuffer::giveBack(Place place, NewMessage message) {
-  const auto behind =
-      std::ranges::lower_bound(waiting_, place.number, {}, [](const Waiting& each) { return each.place.number; });
-  waiting_.insert(behind, {place, std::move(message)});
+  lanes_[place.lane].waiting.push_front({place, std::move(message)});
   startsToWait(place);
-  isHeldUp_ = false;
 }
 
 std::vector<SendNumber> SendBuffer::leaveAll(std::vector<Place>& places) {
@@ -176,7 +156,8 @@ std::vector<SendNumber> SendBuffer::leaveAll(std::vector<Place>& places) {
 }
 
 SendBuffer::Batch* SendBuffer::notCopied() noexcept {
-  const auto found = std::ranges::find_if(underWay_, [](const Batch& each) { return !each.copyAt; });
+  const auto found =
+      std::ranges::find_if(underWay_, [](const Batch& each) { return !each.copyAt && !each.isAnswered; });
   return found == underWay_.end() ? nullptr : &*found;
 }
 
@@ -187,16 +168,24 @@ std::vector<SendNumber> SendBuffer::isCopied(Batch& batch, std::int64_t first) {
 
 void SendBuffer::copyIsAnswered(Batch& batch, std::span<const Result<void>> results, BootTime now) {
   count(results, batch.beganAt, now);
-  end(batch);
+  batch.isAnswered = true;
 }
 
 bool SendBuffer::hasToSpool() const noexcept {
-  return !waiting_.empty() || std::ranges::any_of(underWay_, [](const Batch& each) { return !each.copyAt; });
+  const auto waits = [](const Lane& each) { return !each.waiting.empty(); };
+  const auto isToBeCopied = [](const Batch& each) { return !each.copyAt && !each.isAnswered; };
+  return std::ranges::any_of(lanes_, waits) || std::ranges::any_of(underWay_, isToBeCopied);
 }
 
 std::span<const NewMessage> SendBuffer::beginSpooling(std::size_t messages, std::size_t bytes) {
   TENURE_ASSERT(toSpool_.empty());
-  take(messages, bytes, toSpool_, spooling_);
+  const auto any = [](const Lane&) { return true; };
+  std::size_t taken = 0;
+  for (Lane* lane = oldestLane(any); lane != nullptr && toSpool_.size() < messages; lane = oldestLane(any)) {
+    taken += lane->waiting.front().place.bytes;
+    if (!toSpool_.empty() && taken > bytes) break;
+    takeFirst(*lane, toSpool_, spooling_);
+  }
   return spooling_;
 }
 
@@ -242,7 +231,8 @@ std::vector<Ending> SendBuffer::answered(Batch& batch, std::span<const Result<vo
   }
   std::ranges::reverse(endings);
   spent_ = std::move(batch.messages);
-  end(batch);
+  batch.places.clear();
+  batch.isAnswered = true;
   return endings;
 }
 
@@ -255,23 +245,26 @@ Ending SendBuffer::endingOf(const Place& place, const Error& why) {
 std::vector<Ending> SendBuffer::expired(BootTime now) {
   std::vector<Ending> endings;
   if (earliestDeadline() > now) return endings;
-  std::erase_if(waiting_, [&](const Waiting& each) {
-    if (each.place.deadline > now) return false;
-    stopsToWait(each.place);
-    endings.push_back(endingOf(each.place, {Errc::timedOut, "not confirmed within its limit"}));
-    return true;
-  });
+  for (Lane& lane : lanes_)
+    std::erase_if(lane.waiting, [&](const Waiting& each) {
+      if (each.place.deadline > now) return false;
+      stopsToWait(each.place);
+      endings.push_back(endingOf(each.place, {Errc::timedOut, "not confirmed within its limit"}));
+      return true;
+    });
   told_.givenUp += static_cast<std::int64_t>(endings.size());
   return endings;
 }
 
 std::vector<Ending> SendBuffer::giveUp(const Error& why) {
   std::vector<Ending> endings;
-  for (const Waiting& each : waiting_) {
-    stopsToWait(each.place);
-    endings.push_back(endingOf(each.place, why));
+  for (Lane& lane : lanes_) {
+    for (const Waiting& each : lane.waiting) {
+      stopsToWait(each.place);
+      endings.push_back(endingOf(each.place, why));
+    }
+    lane.waiting.clear();
   }
-  waiting_.clear();
   told_.givenUp += static_cast<std::int64_t>(endings.size());
   return endings;
 }
@@ -283,13 +276,16 @@ void SendBuffer::leave(const Place& place) {
 }
 
 const SendBuffer::Place* SendBuffer::oldest() const noexcept {
-  const Place* first = waiting_.empty() ? nullptr : &waiting_.front().place;
-  const auto look = [&first](const std::vector<Place>& places) {
-    if (!places.empty() && (first == nullptr || places.front().number < first->number)) first = &places.front();
+  const Place* oldest = nullptr;
+  const auto look = [&oldest](const Place& first) {
+    if (oldest == nullptr || first.number < oldest->number) oldest = &first;
   };
-  look(toSpool_);
-  for (const Batch& batch : underWay_) look(batch.places);
-  return first;
+  for (const Lane& lane : lanes_)
+    if (!lane.waiting.empty()) look(lane.waiting.front().place);
+  if (!toSpool_.empty()) look(toSpool_.front());
+  for (const Batch& batch : underWay_)
+    if (!batch.places.empty()) look(batch.places.front());
+  return oldest;
 }
 
 bool SendBuffer::areOver(SendNumber upTo) const noexcept {

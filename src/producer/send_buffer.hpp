@@ -63,10 +63,11 @@ class SendBuffer {
     BootTime beganAt{};
     bool isCopying = false;                // it is being written to the spool
     std::optional<std::int64_t> copyAt{};  // of the first message, once it is in the spool
+    bool isAnswered = false;               // its callers are being told, and its lane goes on after that
   };
 
-  SendBuffer(const ProducerOptions& options, Random random) noexcept
-      : options_(options), backoff_(options.retryBase, options.retryMax, random) {}
+  SendBuffer(const ProducerOptions& options, Random random)
+      : options_(options), backoff_(options.retryBase, options.retryMax, random), lanes_(options.batchesUnderWay) {}
 
   /// Nullopt: there is no room, and the message is as it was. Else it was taken; others may have made room for it.
   std::optional<SendNumber> offer(NewMessage& message, Durability durability, BootTime deadline, BootTime now);
@@ -83,7 +84,7 @@ class SendBuffer {
   BootTime next(BootTime now) const noexcept;
   /// Nullptr: all that could begin wait for batches of their lanes.
   Batch* begin(BootTime now);
-  /// One result for each message of the batch, in its order, as IMessageSink::appendEach gives them. The batch is over.
+  /// One result for each message of the batch, in its order, as IMessageSink::appendEach gives them.
   std::vector<Ending> answered(Batch& batch, std::span<const Result<void>> results, BootTime now);
   /// The messages of that batch, to be destroyed where no sender waits for it.
   std::vector<NewMessage> takeSpent() noexcept { return std::exchange(spent_, {}); }
@@ -93,8 +94,10 @@ class SendBuffer {
   /// The copy is in the spool: the batch is the spool's matter from now on, and its answer ends it there.
   std::vector<SendNumber> isCopied(Batch& batch, std::int64_t first);
   void copyIsAnswered(Batch& batch, std::span<const Result<void>> results, BootTime now);
-  /// The first that wait: so many, and not much more than so many bytes. Nothing of them changes until isSpooled() or
-  /// isNotSpooled().
+  /// Once the callers of an answered batch have been told.
+  void end(Batch& batch);
+  /// Takes the oldest waiting messages for the spool: so many, and not much more than so many bytes. They stay as they
+  /// are until isSpooled() or isNotSpooled().
   std::span<const NewMessage> beginSpooling(std::size_t messages, std::size_t bytes);
   std::vector<SendNumber> isSpooled();
   void isNotSpooled();
@@ -133,19 +136,25 @@ class SendBuffer {
     Place place;
     NewMessage message;
   };
+  struct Lane {
+    std::deque<Waiting> waiting;
+    std::size_t bytes = 0;  // of what waits
+    BootTime lastBegan = BootTime::min();
+    bool isUnderWay = false;
+  };
 
   bool hasRoomFor(std::size_t bytes) const noexcept;
   bool canMakeRoomFor(std::size_t bytes) const noexcept;
   void dropOldest();
-  /// Moves the first that wait, so many and not much more than so many bytes.
-  void take(std::size_t messages, std::size_t bytes, std::vector<Place>& places, std::vector<NewMessage>& into);
-  /// Of the first free lane, past messages of others.
-  void takeLane(Batch& batch);
-  bool isFree(std::size_t lane) const noexcept;
-  void end(Batch& batch);
+  void takeFirst(Lane& lane, std::vector<Place>& places, std::vector<NewMessage>& into);
+  /// The lane whose first message is the oldest, of those for which `isAsked`; nullptr: there is none.
+  template <class Asked>
+  Lane* oldestLane(const Asked& isAsked);
+  /// When its next batch may begin.
+  BootTime next(const Lane& lane, BootTime now) const noexcept;
   void giveBack(Place place, NewMessage message);
   std::vector<SendNumber> leaveAll(std::vector<Place>& places);
-  bool isFull() const noexcept;
+  bool isFull(const Lane& lane) const noexcept;
   void startsToWait(const Place& place);
   void stopsToWait(const Place& place);
   void leave(const Place& place);
@@ -155,23 +164,20 @@ class SendBuffer {
 
   const ProducerOptions options_;
   Backoff backoff_;
-  std::deque<Waiting> waiting_;
+  std::vector<Lane> lanes_;
   std::list<Batch> underWay_;
-  bool isHeldUp_ = false;  // all that could begin wait for batches of their lanes
   std::vector<NewMessage> spent_;
   std::vector<Place> toSpool_;
   std::vector<NewMessage> spooling_;  // of toSpool_
   std::size_t count_ = 0;
   std::size_t bytes_ = 0;
-  std::size_t waitingBytes_ = 0;
   std::size_t atRisk_ = 0;
-  std::set<SendNumber> droppable_;  // of those that wait
+  std::set<std::pair<SendNumber, std::size_t>> droppable_;  // of those that wait, with their lanes
   std::size_t droppableBytes_ = 0;
   std::set<std::pair<BootTime, SendNumber>> deadlines_;  // of those that wait
   std::vector<Ending> dropped_;
   SendNumber last_ = 0;
   SendNumber hurriedUpTo_ = 0;
-  BootTime lastBegan_ = BootTime::min();
   BootTime notBefore_ = BootTime::min();
   BootTime failedAt_ = BootTime::min();  // the last batch that failed
   ProducerFigures told_;                 // what is counted

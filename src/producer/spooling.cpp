@@ -1,4 +1,5 @@
-/// The engine's work with its spool: the worker sends what is there and takes out what is over, the spooler appends.
+/// The engine's work with its spool: the worker sends what is there, the spooler appends; a message that is over is
+/// taken out by the thread that sent it.
 #include <algorithm>
 
 #include "base/refusal.hpp"
@@ -48,6 +49,7 @@ void Engine::sendSpooled(std::unique_lock<std::mutex>& lock) {
   nextOfSpool_ = open == results.end() ? sent.back().position + 1 : sent[open - results.begin()].position;
   settle(lock, sent, results);
   sayOfMissing(lock, nextOfSpool_);
+  noteIfEmptied();
 }
 
 void Engine::sayOfMissing(std::unique_lock<std::mutex>& lock, std::int64_t before) {
@@ -73,7 +75,6 @@ void Engine::settle(std::unique_lock<std::mutex>& lock, const std::vector<Sent>&
   }
   going_.add(bytes, over, clock_.now());
   settleSpool(lock);
-  noteIfEmptied();
   spoolWork_->notifyAll();
   say(lock, std::move(words), 0);
   saying_.erase(saying);
@@ -95,11 +96,11 @@ void Engine::settleSpool(std::unique_lock<std::mutex>& lock) {
     if (!settled) {
       settleNotBefore_ = now + settleAgain;
       held_ = unsettled_.size();
-      if (spoolError_.empty()) emit_(SpoolRefused{settled.error().message(), buffer_.size()});
-      spoolError_ = settled.error().message();
+      if (settleError_.empty()) emit_(SpoolRefused{settled.error().message(), buffer_.size()});
+      settleError_ = settled.error().message();
       break;
     }
-    if (settleNotBefore_ != BootTime::min()) spoolError_.clear();
+    settleError_.clear();
     settleNotBefore_ = BootTime::min();
     for (const SpoolSettlement& each : over) unsettled_.erase(each.position);
   }
@@ -108,10 +109,10 @@ void Engine::settleSpool(std::unique_lock<std::mutex>& lock) {
 
 void Engine::noteIfEmptied() {
   room_->notifyAll();
-  if (inSpool() > 0 || isAppending_ || !spill_.isSpooling()) return;
+  if (!isSpoolOver() || isAppending_ || !spill_.isSpooling()) return;
   spill_.emptied();
   if (spill_.isSpooling()) return;
-  if (unsettled_.empty()) spoolError_.clear();
+  spoolError_.clear();
   emit_(SpoolEmptied{std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now() - spoolingSince_)});
 }
 
@@ -138,12 +139,11 @@ void Engine::spoolWhatIsDue() {
 }
 
 void Engine::spool(std::unique_lock<std::mutex>& lock) {
-  if (!spill_.isSpooling()) {
-    emit_(SpoolBegan{spill_.why(buffer_, clock_.now(), isEnding_), buffer_.size()});
-    spoolingSince_ = clock_.now();
-  }
+  std::optional<SpoolBegan> begins;
+  if (!spill_.isSpooling()) begins.emplace(SpoolBegan{spill_.why(buffer_, clock_.now(), isEnding_), buffer_.size()});
+  if (begins) spoolingSince_ = clock_.now();
   spill_.begins();
-  SendBuffer::Batch* batch = buffer_.notCopied();  // its groups' other messages go behind its copy
+  SendBuffer::Batch* batch = buffer_.notCopied();  // whose copy comes before later messages of its groups
   if (batch != nullptr) batch->isCopying = true;
   isAppending_ = true;
   const std::span<const NewMessage> messages =
@@ -157,6 +157,7 @@ void Engine::spool(std::unique_lock<std::mutex>& lock) {
     reached = callers_.spooled(batch != nullptr ? buffer_.isCopied(*batch, *first) : buffer_.isSpooled(), *first);
     lastAppended_ = *first + count - 1;
     spoolError_.clear();
+    if (begins) emit_(*begins);
     spill_.took();
   } else {
     if (batch == nullptr) buffer_.isNotSpooled();
@@ -168,6 +169,7 @@ void Engine::spool(std::unique_lock<std::mutex>& lock) {
   for (Caller& caller : reached) caller.tell({});
   reached.clear();
   lock.lock();
+  if (first) callers_.watchDeadlines(*first, lastAppended_);
   if (batch != nullptr) batch->isCopying = false;
   lastSpooled_ = lastAppended_;
   isAppending_ = false;

@@ -15,6 +15,7 @@
 
 #include "base/random.hpp"
 #include "fake_queue.hpp"
+#include "producer/engine.hpp"
 #include "support/program.hpp"
 #include "support/results.hpp"
 
@@ -83,6 +84,70 @@ TEST(ProducerUnit, SeveralBatchesAreUnderWayAtOnceAndEachGroupIsInOneOfThem) {
   std::map<std::string, int> next;
   for (const NewMessage& each : queue.stored()) EXPECT_EQ(each.body, std::to_string(next[each.group.value]++));
   EXPECT_EQ(queue.stored().size(), 1'000U);
+}
+
+/// Starts so many threads, and then none.
+class FewThreads final : public IThreads {
+ public:
+  explicit FewThreads(int most) : left_(most) {}
+  std::unique_ptr<IThread> start(std::function<void()> work) override {
+    if (left_-- == 0) throw std::system_error(EAGAIN, std::generic_category());
+    return systemThreads().start(std::move(work));
+  }
+  std::unique_ptr<ILock> makeLock() override { return systemThreads().makeLock(); }
+  std::unique_ptr<ISignal> makeSignal() override { return systemThreads().makeSignal(); }
+
+ private:
+  int left_;
+};
+
+TEST(ProducerUnit, ThatCannotStartAllItsThreadsEndsThoseThatItStarted) {
+  FakeQueue queue;
+  ProducerOptions options;
+  options.batchesUnderWay = 4;
+  for (int most = 0; most < 4; ++most) {
+    FewThreads threads(most);
+    EXPECT_THROW(
+        producing::Engine(queue.opener(), nullptr, options, noEvents(), producing::Machine{systemClock(), threads}),
+        std::system_error);
+  }
+}
+
+TEST(ProducerUnit, ASendWaitsForRoomNoLongerThanItsMessageMay) {
+  FakeQueue queue;
+  queue.setFate(away);
+  ProducerOptions options;
+  options.maxMessages = 1;
+  Producer producer(queue.opener(), options);
+  ASSERT_THAT(producer.post(message("a")), succeeds());
+
+  EXPECT_THAT(producer.post(message("b"), {.limit = 5ms}), failsWith(Errc::timedOut));
+}
+
+/// The queue does not answer the first batch; a message of another lane is told when its limit is over.
+TEST(ProducerUnit, ALimitIsToldWhileAnotherBatchHangs) {
+  FakeQueue queue;
+  std::promise<void> goOn;
+  std::shared_future<void> mayGoOn(goOn.get_future());
+  std::atomic<bool> isFirst = true;
+  queue.setFate([&](std::span<const NewMessage> messages) -> std::optional<std::vector<Result<void>>> {
+    if (isFirst.exchange(false)) mayGoOn.wait();
+    return away(messages);
+  });
+  ProducerOptions options;
+  options.batchesUnderWay = 2;
+  Producer producer(queue.opener(), options);
+  std::string other = "g";
+  while (producing::SendBuffer::laneOf(GroupId{other}, 2) == producing::SendBuffer::laneOf(GroupId{"a"}, 2))
+    other += "g";
+  ASSERT_THAT(producer.post(message("1", "a")), succeeds());
+  while (isFirst) std::this_thread::yield();
+
+  auto sent = producer.send(message("2", other), {.limit = 20ms});
+
+  ASSERT_THAT(sent, succeeds());
+  EXPECT_EQ(sent->wait_for(longEnough), std::future_status::ready);
+  goOn.set_value();
 }
 
 TEST(ProducerUnit, AMessageWithoutAnIdGetsOneBeforeItIsSentTwice) {

@@ -34,8 +34,10 @@ class SendBufferTest : public testing::Test {
       offer(id, Durability::stored, BootTime::max(), group);
     }
   }
+  /// As soon as one may.
   std::vector<std::string> begin() {
     std::vector<std::string> ids;
+    if (const BootTime next = buffer_->next(now_); next != BootTime::max()) now_ = std::max(now_, next);
     SendBuffer::Batch* batch = buffer_->begin(now_);
     if (batch == nullptr) return ids;
     underWay_.push_back(batch);
@@ -46,6 +48,7 @@ class SendBufferTest : public testing::Test {
   std::vector<Ending> answer(const std::vector<Result<void>>& results, std::size_t before = 0) {
     const auto batch = underWay_.end() - 1 - static_cast<std::ptrdiff_t>(before);
     std::vector<Ending> endings = buffer_->answered(**batch, results, now_);
+    buffer_->end(**batch);
     underWay_.erase(batch);
     return endings;
   }
@@ -137,6 +140,16 @@ TEST_F(SendBufferTest, AFullBufferRefusesOrDropsTheOldestThatMayBeLost) {
   EXPECT_EQ(buffer_->figures(now_).atRisk, 0U);
 }
 
+TEST_F(SendBufferTest, NoMoreIsDroppedThanIsTold) {
+  options_.maxMessages = 2, options_.onOverload = Overload::dropOldest;
+  for (const char* id : {"a", "b", "c", "d"}) EXPECT_NE(offer(id, Durability::memory), std::nullopt);
+
+  EXPECT_EQ(offer("e", Durability::memory), std::nullopt);
+
+  EXPECT_THAT(buffer_->takeDropped(), SizeIs(2));
+  EXPECT_NE(offer("e", Durability::memory), std::nullopt);
+}
+
 TEST_F(SendBufferTest, NothingIsDroppedForAMessageThatHasNoRoomEvenThen) {
   options_.onOverload = Overload::dropOldest, options_.maxBytes = 10;
   offer("a"), offer("b", Durability::memory);
@@ -185,9 +198,8 @@ TEST_F(SendBufferTest, ALaneIsInOneBatchAtATimeAndOthersAreBesideIt) {
 
   EXPECT_THAT(begin(), ElementsAre("a1", "a2"));
   EXPECT_THAT(begin(), ElementsAre("b1", "b2"));
-  EXPECT_EQ(buffer_->next(now_), now_);
-  EXPECT_THAT(begin(), IsEmpty()) << "all that wait are of a lane that is under way";
-  EXPECT_EQ(buffer_->next(now_), BootTime::max());
+  EXPECT_EQ(buffer_->next(now_), BootTime::max()) << "all that wait are of a lane that is under way";
+  EXPECT_THAT(begin(), IsEmpty());
   offerToLanes({"a5"});
   EXPECT_EQ(buffer_->next(now_), BootTime::max());
   offerToLanes({"c1"});
@@ -195,6 +207,32 @@ TEST_F(SendBufferTest, ALaneIsInOneBatchAtATimeAndOthersAreBesideIt) {
   EXPECT_EQ(buffer_->next(now_), BootTime::max()) << "three are under way";
   answer({{}, {}}, 2);
   EXPECT_THAT(begin(), ElementsAre("a3", "a4"));
+}
+
+TEST_F(SendBufferTest, ALaneGoesOnOnceTheCallersOfItsBatchHaveBeenTold) {
+  options_.batchesUnderWay = 2;
+  offerToLanes({"a1"});
+  SendBuffer::Batch* batch = buffer_->begin(now_);
+  offerToLanes({"a2"});
+  buffer_->answered(*batch, std::vector<Result<void>>(1), now_);
+  EXPECT_EQ(buffer_->next(now_), BootTime::max());
+  EXPECT_EQ(buffer_->notCopied(), nullptr);
+
+  buffer_->end(*batch);
+
+  EXPECT_THAT(begin(), ElementsAre("a2"));
+}
+
+TEST_F(SendBufferTest, ALaneWithMuchToSendLetsTheOthersLinger) {
+  options_.batchesUnderWay = 2, options_.batchMessages = 3, options_.linger = 100ms;
+  offerToLanes({"b1"});
+  begin(), answer({{}});
+  offerToLanes({"a1", "a2", "a3", "a4", "b2"});
+  begin();
+
+  EXPECT_EQ(buffer_->next(now_), now_ + 100ms);
+  offerToLanes({"b3", "b4"});
+  EXPECT_EQ(buffer_->next(now_), now_) << "now it is full as well";
 }
 
 TEST_F(SendBufferTest, WhatComesBackGoesBeforeAllThatWasSentLater) {

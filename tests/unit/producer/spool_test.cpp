@@ -74,6 +74,33 @@ struct SpoolOfRefusedMessages final : ForwardingSpool {
   }
 };
 
+/// All that is in it is lost with the first messages that are taken out.
+struct SpoolThatLosesAll final : ForwardingSpool {
+  using ForwardingSpool::ForwardingSpool;
+  Result<void> settle(std::span<const SpoolSettlement>) override {
+    std::vector<SpoolSettlement> all;
+    for (const SpooledMessage& each : read(0, 1'000, 1U << 30U).value()) all.push_back({each.position, std::nullopt});
+    return ForwardingSpool::settle(all);
+  }
+};
+
+TEST_F(ProducerWithSpool, CallersAreToldOfWhatASpoolHasLostWhileMessagesWereTakenOut) {
+  std::atomic<bool> isAway = true;
+  queue.setFate([&](auto batch) { return isAway ? std::optional(away(batch)) : std::nullopt; });
+  ProducerOptions small = options();
+  small.batchMessages = 2;
+  Producer producer(queue.opener(), std::make_unique<SpoolThatLosesAll>(openSpool()), small);
+  std::vector<std::future<Result<void>>> stored;
+  for (int i = 1; i <= 6; ++i) stored.push_back(send(producer, i, Durability::stored));
+  ASSERT_TRUE(eventually([&] { return producer.figures().spooled == 6; }));
+
+  isAway = false;
+  EXPECT_THAT(producer.flush(patience), failsWith(Errc::cancelled));
+
+  EXPECT_THAT(stored[0].get(), succeeds());
+  EXPECT_THAT(stored[5].get(), failsWith(Errc::storeFailed));
+}
+
 TEST_F(ProducerWithSpool, RefusedMessagesCountForTheTimeToOverflow) {
   queue.setFate([](auto batch) { return std::optional(away(batch)); });
   Producer producer(queue.opener(), std::make_unique<SpoolOfRefusedMessages>(openSpool()), options());

@@ -172,6 +172,7 @@ class Storm {
   /// Empty: all promises were kept.
   std::string run() {
     for (life_ = 1; life_ <= 6; ++life_) live(life_ == 6);
+    if (!wrong_.empty()) return wrong_;
     if (!outside_.disk.empty()) return "left in the spool: " + std::to_string(outside_.disk.size());
     std::set<std::string> known;
     std::map<std::string, int> lastOf;
@@ -204,6 +205,8 @@ class Storm {
     options.retryBase = 5ms;
     options.retryMax = 80ms;
     options.spoolAll = random_.below(4) == 0;
+    options.linger = random_.below(2) == 0 ? 0ms : std::chrono::milliseconds(random_.below(50));
+    lastDone_.clear();
     const Producer::OpenSink open = [this, &process]() -> Result<std::unique_ptr<IMessageSink>> {
       return std::unique_ptr<IMessageSink>(std::make_unique<StormQueue>(outside_, broken_, random_, process));
     };
@@ -245,6 +248,12 @@ class Storm {
         how.reached = [this, id](const Result<void>& result) {
           if (result) accepted_.insert(id);
         };
+      if (random_.below(8) == 0) how.limit = std::chrono::milliseconds(1 + random_.below(200));
+      how.done = [this, number, group](const Result<void>& result) {
+        if (!told_.insert(number).second) wrong_ = "told twice: " + std::to_string(number);
+        if (result && number < std::exchange(lastDone_[group], number))
+          wrong_ = "told behind a later one: " + std::to_string(number);
+      };
       static_cast<void>(engine.post({MessageId{id}, GroupId{group}, id, {}}, std::move(how)));
       sendLater(process, engine);
     });
@@ -261,6 +270,9 @@ class Storm {
   ManualLoop loop_;
   Outside outside_;
   std::set<std::string> accepted_;
+  std::set<int> told_;                   // whose callbacks were called
+  std::map<std::string, int> lastDone_;  // of each group, in this life
+  std::string wrong_;
   int sent_ = 0;
   int life_ = 0;
   std::uint64_t pace_ = 10 + random_.below(70);  // ms between two messages, at most
