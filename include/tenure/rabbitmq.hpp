@@ -25,6 +25,9 @@
 ///          tests run on 3.10.)
 /// Headers: strings, numbers, booleans and times are text here. Arrays and tables (x-death) are left out, so a dead
 ///          letter of ours does not keep them, and what is requeued has not got them back.
+/// Packs:   a message with the header `tenure-pack` is taken apart (Publishing::pack), and acknowledged after the last
+/// of
+///          its messages. To the broker, its limits and its figures it is one message; `prefetch` counts it as one.
 /// Memory:  the broker counts messages, not bytes: up to `prefetch` times `largestBody` wait in this process, 4 GiB
 ///          by default, and each body is there twice while it is put together from its frames. Where bodies are large,
 ///          choose both smaller.
@@ -106,6 +109,9 @@ struct Publishing {
   /// longer.
   std::optional<std::chrono::milliseconds> expiration;
   std::string contentType;  // empty: none
+  /// So many messages of one append travel in one body (1 to 1,000), which the broker takes as one message, and a
+  /// source of ours takes apart. Not with an exchange, and not where one of them says for itself how it is published.
+  std::size_t pack = 1;
 };
 
 struct Options {

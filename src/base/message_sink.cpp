@@ -1,5 +1,3 @@
-#include <unordered_set>
-
 #include "base/refusal.hpp"
 #include "tenure/message.hpp"
 
@@ -10,16 +8,16 @@ std::vector<Result<void>> IMessageSink::appendEach(std::span<const NewMessage> m
   const Result<void> all = append(messages);
   if (all || messages.size() == 1 || !isMessageRefused(all.error())) return {messages.size(), all};
   std::vector<Result<void>> results;
-  std::unordered_set<std::string> refusedGroups;
+  RefusedGroups refused;
   for (const NewMessage& message : messages) {
-    if (refusedGroups.contains(message.group.value)) {
-      results.emplace_back(Error{Errc::cancelled, "an earlier message of its group was refused"});
+    if (refused.contains(message.group)) {
+      results.emplace_back(RefusedGroups::cancelled());
       continue;
     }
     results.push_back(append({&message, 1}));
     if (results.back()) continue;
     if (!isMessageRefused(results.back().error())) break;  // the sink is away: nothing behind it is tried
-    if (!message.group.value.empty()) refusedGroups.insert(message.group.value);
+    refused.add(message.group);
   }
   const Result<void> last = results.back();
   results.resize(messages.size(), last);

@@ -22,6 +22,12 @@ class RabbitWorld : public BackendWorld {
   rabbitmq::Options options_ = RabbitServer::shared().options(freshQueueName());
 };
 
+/// The same with a sink that puts several messages in one body.
+class RabbitPackedWorld final : public RabbitWorld {
+ public:
+  RabbitPackedWorld() { options_.publishing.pack = 3; }
+};
+
 /// The same on a quorum queue with a single active consumer.
 class RabbitQuorumWorld final : public RabbitWorld {
  public:

@@ -41,6 +41,11 @@ void checkPublishing(const Publishing& publishing, Complaints& complaints) {
   complaints.require(!publishing.routingKey || !publishing.exchange.empty(), "routingKey",
                      publishing.routingKey.value_or(""),
                      "needs an exchange: without one, messages go to the queue by its name");
+  complaints.require(publishing.pack >= 1 && publishing.pack <= 1'000, "pack",
+                     static_cast<std::int64_t>(publishing.pack), "must be 1 to 1000");
+  complaints.require(publishing.pack == 1 || publishing.exchange.empty(), "pack",
+                     static_cast<std::int64_t>(publishing.pack),
+                     "must be 1 with an exchange, which routes each message by its group");
   const std::chrono::milliseconds expiration = publishing.expiration.value_or(0ms);
   complaints.require(expiration >= 0ms && expiration <= longestExpiration, "expiration", expiration,
                      "must be 0 to 4294967295 ms");

@@ -1,9 +1,9 @@
+#include <algorithm>
 #include <condition_variable>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <set>
-#include <unordered_set>
 
 #include "backends/rabbitmq/confirms.hpp"
 #include "backends/rabbitmq/errors.hpp"
@@ -11,8 +11,10 @@
 #include "backends/rabbitmq/publication.hpp"
 #include "backends/rabbitmq/queue.hpp"
 #include "base/publish_headers.hpp"
+#include "base/refusal.hpp"
 #include "base/text.hpp"
 #include "storage/message_check.hpp"
+#include "storage/packing_sink.hpp"
 
 namespace tenure::rabbitmq {
 namespace {
@@ -113,16 +115,15 @@ class Sink final : public IMessageSink, private IIncoming {
     std::vector<Result<void>> results;
     std::vector<Outgoing> batch;
     std::vector<std::size_t> places;  // of the batch, in `messages`
-    std::unordered_set<std::string> refusedGroups;
+    RefusedGroups refused;
     for (std::size_t i = 0; i < messages.size(); ++i) {
-      const std::string& group = messages[i].group.value;
-      if (refusedGroups.contains(group)) {
-        results.emplace_back(Error{Errc::cancelled, "an earlier message of its group was refused"});
+      if (refused.contains(messages[i].group)) {
+        results.emplace_back(RefusedGroups::cancelled());
         continue;
       }
       results.push_back(!checked[i] ? Result<void>{checked[i].error()} : ready ? exchangeOf(*checked[i]) : ready);
       const bool isRefused = !results.back() && (!checked[i] || ready);
-      if (isRefused && !group.empty()) refusedGroups.insert(group);
+      if (isRefused) refused.add(messages[i].group);
       if (!results.back()) continue;
       batch.push_back(*std::move(checked[i]));
       places.push_back(i);
@@ -323,7 +324,12 @@ class Sink final : public IMessageSink, private IIncoming {
 Result<std::unique_ptr<IMessageSink>> openSink(const Options& options) {
   auto sink = std::make_unique<Sink>(options);
   if (const Result<void> opened = sink->open(); !opened) return opened.error();
-  return std::unique_ptr<IMessageSink>(std::move(sink));
+  if (options.publishing.pack == 1) return std::unique_ptr<IMessageSink>(std::move(sink));
+  const auto hasItsOwnWay = [](const NewMessage& message) {
+    return std::ranges::any_of(message.headers, [](const auto& header) { return isForTheSink(header.first); });
+  };
+  return std::unique_ptr<IMessageSink>(
+      std::make_unique<storage::PackingSink>(std::move(sink), options.publishing.pack, checkForWire, hasItsOwnWay));
 }
 
 }  // namespace tenure::rabbitmq

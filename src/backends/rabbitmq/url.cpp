@@ -105,6 +105,8 @@ Options publishingOf(rabbitmq::Publishing& publishing) {
        "For producers: of each message, in a queue with x-max-priority; its consumer is then not Tenure"},
       {"expiration", duration(publishing.expiration, {0ms, rabbitmq::longestExpiration}, "none"),
        "For producers: how long a message may wait in a queue before the broker drops it"},
+      {"pack", count(publishing.pack, {1, 1'000}),
+       "For producers: messages of one append that travel in one body, which Tenure's consumers take apart"},
       {"content-type", shortText(publishing.contentType, "TYPE", "none"),
        "For producers: of each body, such as application/json"},
   };

@@ -91,6 +91,8 @@ Setting settingFrom(int argc, char** argv) {
       refuse(option + " " + value);
   }
   if (setting.batch == 0 || setting.rounds == 0) refuse("--batch and --rounds: 1 or more");
+  if (setting.packing > 0 && (setting.batch % setting.packing != 0 || setting.messages % setting.packing != 0))
+    refuse("--packing: --batch and --messages must be multiples of it");
   return setting;
 }
 

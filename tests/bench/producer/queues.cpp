@@ -40,14 +40,18 @@ Queue inRedis() {
           [world] { return bareRedis(world->options()); }};
 }
 
-Queue inRabbit() {
+Queue inRabbit(std::size_t pack = 1) {
   const std::shared_ptr<test::RabbitWorld> world(new test::RabbitWorld, [](const test::RabbitWorld* each) {
     test::RabbitServer::shared().deleteQueue(each->options().queue);
     delete each;
   });
+  world->options().publishing.pack = pack;
   world->sink();  // declares the queue
   return {[world] { return world->sink(); },
-          [world] { return rabbitmq::openAdmin(world->options()).value()->stats().value().waiting; },
+          [world, pack] {
+            const std::int64_t waiting = rabbitmq::openAdmin(world->options()).value()->stats().value().waiting;
+            return waiting * static_cast<std::int64_t>(pack);
+          },
           [world] { return bareRabbit(world->options()); }};
 }
 
@@ -55,8 +59,12 @@ Queue inRabbit() {
 
 const std::vector<QueueKind>& queueKinds() {
   static const std::vector<QueueKind> all{
-      {"sqlite", inSqlite}, {"postgresql", inPostgres}, {"redis", inRedis}, {"rabbitmq", inRabbit}};
+      {"sqlite", inSqlite}, {"postgresql", inPostgres}, {"redis", inRedis}, {"rabbitmq", [] { return inRabbit(); }}};
   return all;
+}
+
+QueueKind packedRabbit(std::size_t pack) {
+  return {"rabbitmq", [pack] { return inRabbit(pack); }};
 }
 
 }  // namespace tenure::bench

@@ -25,5 +25,7 @@ struct QueueKind {
 
 /// SQLite, PostgreSQL, Redis, RabbitMQ.
 const std::vector<QueueKind>& queueKinds();
+/// RabbitMQ, whose sinks put so many messages in one body; each append has a multiple of it.
+QueueKind packedRabbit(std::size_t pack);
 
 }  // namespace tenure::bench

@@ -8,6 +8,7 @@
 
 #include "support/backend_pairs.hpp"
 #include "support/events.hpp"
+#include "support/rabbitmq_world.hpp"
 #include "support/results.hpp"
 #include "support/terms.hpp"
 #include "tenure/consumer.hpp"
@@ -39,6 +40,8 @@ std::vector<Way> ways() {
   const Backend& rabbit = named(sourceBackends(), "rabbitmq");
   for (const char* store : {"sqlite", "postgresql", "zookeeper"})
     pairs.push_back({rabbit, named(storeBackends(), store)});
+  const Backend packed{.name = "rabbitmqPacked", .make = [] { return std::make_unique<RabbitPackedWorld>(); }};
+  pairs.push_back({packed, named(storeBackends(), "sqlite")});
   std::vector<Way> ways;
   for (const BackendPair& pair : pairs)
     for (const std::size_t lanes : {0U, 3U}) ways.push_back({pair, lanes});
