@@ -145,7 +145,8 @@ class Spool final : public ISpool {
     return work();
   }
 
-  /// Wherever the process dies, either the damaged file is there as it was, or the new one is complete.
+  /// Wherever the process dies, either the damaged file is there as it was, or the new one is complete. The file stays
+  /// where it is while it cannot be said what can be read of it.
   Result<void> replace(const Error& why) {
     file_.connection.reset();
     SpoolOptions anew = options_;
@@ -154,6 +155,7 @@ class Spool final : public ISpool {
     auto opened = openSpoolFile(anew);
     if (!opened) return opened.error();
     const Result<std::size_t> saved = salvage(options_.file, *opened);
+    if (!saved && !cannotBeSaved(saved.error())) return saved.error();
     const Result<void> goesOn = opened->connection->run("UPDATE tenure_queue SET last = max(last, ?1)", figures().last);
     if (!goesOn) return goesOn;
     opened->connection.reset();  // its journal is part of the file then

@@ -42,10 +42,13 @@ CREATE TABLE tenure_spool_followed(
   head BLOB NOT NULL) WITHOUT ROWID;  -- its first bytes
 )sql";
 
+// The lock that is had at COMMIT is kept. The mode comes after it: in that mode one who waits for the lock would keep
+// what he has of it. The second transaction locks a file that is in WAL mode.
+constexpr const char* lockForGood = "BEGIN EXCLUSIVE; PRAGMA locking_mode=EXCLUSIVE; COMMIT; BEGIN IMMEDIATE; COMMIT;";
+
 // Only one process has the file open: then WAL is safe in each version of SQLite, and a commit costs one sync.
 constexpr const char* settings =
-    "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
-    "PRAGMA journal_size_limit=16777216; BEGIN IMMEDIATE; COMMIT;";
+    "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA journal_size_limit=16777216; BEGIN IMMEDIATE; COMMIT;";
 
 Result<bool> has(Connection& connection, std::string_view sql) { return connection.query(sql).next(); }
 
@@ -115,6 +118,16 @@ std::string headOf(const std::filesystem::path& file) {
 
 bool isText(std::string_view head) {
   return !head.empty() && std::ranges::all_of(head, [](unsigned char c) { return std::isprint(c) || std::isspace(c); });
+}
+
+/// By what SQLite, or a look at the tables, says: other faults are Errc::storeFailed as well.
+bool tellsDamage(const Error& error) {
+  constexpr std::array<std::string_view, 4> told{": database disk image is malformed", ": malformed database schema",
+                                                 ": no such table: ", ": tenure_spool is empty"};
+  const std::string_view detail = error.detail;
+  return error.is(Errc::storeFailed) &&
+         (detail.ends_with(" is missing") ||
+          std::ranges::any_of(told, [&](std::string_view each) { return detail.find(each) != detail.npos; }));
 }
 
 struct Reach {
@@ -203,19 +216,29 @@ Result<SpoolFile> openSpoolFile(const SpoolOptions& options) {
   auto opened = Connection::open(file, {}, OlderSchema::bringForward);
   if (!opened) return opened.error();
   SpoolFile spool{*std::move(opened)};
+  // Before the first look at the tables: two processes that both find them absent would both make them.
+  if (const Result<void> locked = spool.connection->script(lockForGood); !locked) {
+    spool.connection->rollback();
+    return locked.error();
+  }
   if (const Result<void> tables = ensureTables(*spool.connection); !tables) return tables.error();
   if (const Result<void> set = spool.connection->script(settings); !set) return set.error();
   const Result<std::int64_t> queue = findQueue(*spool.connection, {queueName, std::nullopt});
-  if (!queue) return Error{Errc::storeFailed, queue.error().detail};
+  if (!queue && queue.error().is(Errc::notFound))
+    return Error{Errc::storeFailed, spool.connection->file().string() + ": its queue is missing"};
+  if (!queue) return queue.error();
   spool.queue = *queue;
   return spool;
 }
 
 bool isDamaged(const std::filesystem::path& file, const Error& error) {
-  if (error.is(Errc::storeFailed) || error.is(Errc::fenceLost)) return true;
-  const std::string head = headOf(file);
-  return error.is(Errc::configurationRefused) && !head.empty() && head != magic && !isText(head);
+  if (error.is(Errc::fenceLost) || tellsDamage(error)) return true;
+  if (!error.is(Errc::configurationRefused)) return false;
+  const std::string head = headOf(file);  // no earlier: to close the file again ends the locks of an open spool
+  return !head.empty() && head != magic && !isText(head);
 }
+
+bool cannotBeSaved(const Error& error) { return error.is(Errc::storeFailed) || error.is(Errc::configurationRefused); }
 
 Result<std::filesystem::path> setAside(const std::filesystem::path& file) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();

@@ -45,6 +45,9 @@ Result<SpoolFile> openSpoolFile(const SpoolOptions& options);
 
 /// Whether the file, which could not be opened or used for that, is damaged rather than something else.
 bool isDamaged(const std::filesystem::path& file, const Error& error);
+/// Whether salvage() met a file that cannot be read for its damage. Otherwise nothing is known of it: it is busy, or
+/// the disk is full or away.
+bool cannotBeSaved(const Error& error);
 /// Renames the damaged file and its journals; the file's new name. Errors: unavailable.
 Result<std::filesystem::path> setAside(const std::filesystem::path& file);
 /// Brings what can be read of a damaged file to a new one, in order; how many messages wait there then.

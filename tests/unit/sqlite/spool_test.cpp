@@ -1,18 +1,13 @@
-// The spool's file: order, size, refusals, and what becomes of it when it is in use, damaged or something else.
+// The spool's file: order, size, refusals, and what becomes of it when it is in use.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sqlite3.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
-#include <fstream>
 
-#include "support/events.hpp"
-#include "support/program.hpp"
-#include "support/results.hpp"
-#include "tenure/sqlite.hpp"
+#include "spool_scene.hpp"
 
 namespace tenure::test {
 namespace {
@@ -22,55 +17,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-struct SpoolTest : testing::Test {
-  std::unique_ptr<ISpool> open(std::uint64_t maxBytes = 1ULL << 30U) {
-    auto opened = sqlite::openSpool({.file = file, .maxBytes = maxBytes}, events);
-    EXPECT_THAT(opened, succeeds());
-    return opened ? *std::move(opened) : nullptr;
-  }
-  static NewMessage message(int id, std::string body = "body") {
-    return {MessageId{std::to_string(id)}, GroupId{"g"}, std::move(body), {{"source", "shop"}}};
-  }
-  static std::vector<NewMessage> messages(int first, int last, const std::string& body = "body") {
-    std::vector<NewMessage> all;
-    for (int i = first; i <= last; ++i) all.push_back(message(i, body));
-    return all;
-  }
-  static std::vector<std::string> idsIn(ISpool& spool) {
-    std::vector<std::string> ids;
-    const auto read = spool.read(0, 100'000, 1U << 30U);
-    EXPECT_THAT(read, succeeds());
-    if (read)
-      for (const SpooledMessage& each : *read) ids.push_back(each.message.id.value);
-    return ids;
-  }
-  /// The queue refuses all that waits.
-  static void refuseAll(ISpool& spool) {
-    const auto read = spool.read(0, 100'000, 1U << 30U);
-    ASSERT_THAT(read, succeeds());
-    std::vector<SpoolSettlement> refusals;
-    for (const SpooledMessage& each : *read) refusals.push_back({each.position, Error{Errc::payloadTooLarge, "large"}});
-    ASSERT_THAT(spool.settle(refusals), succeeds());
-  }
-  /// Changes the file while no spool has it open.
-  void change(const std::string& statements) const {
-    sqlite3* db = nullptr;
-    ASSERT_EQ(sqlite3_open(file.c_str(), &db), SQLITE_OK);
-    EXPECT_EQ(sqlite3_exec(db, statements.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(db);
-    sqlite3_close(db);
-  }
-  /// Overwrites part of the file.
-  void damage(std::size_t from, std::size_t bytes, char with = '\xA5') const {
-    std::fstream out(file, std::ios::binary | std::ios::in | std::ios::out);
-    out.seekp(static_cast<std::streamoff>(from));
-    out << std::string(bytes, with);
-  }
-
-  TemporaryFolder folder;
-  std::filesystem::path file = folder / "spool.db";
-  RecordedEvents events;
-};
 
 TEST_F(SpoolTest, KeepsMessagesWholeAndInOrderAcrossItsReopening) {
   NewMessage timed = message(3);
@@ -251,124 +197,6 @@ TEST_F(SpoolTest, OneProcessAtATimeHasItAndADeadOnesIsTakenOver) {
   ASSERT_THAT(second, failsWith(Errc::storeBusy));
   EXPECT_THAT(second.error().detail, HasSubstr("held by process " + std::to_string(child)));
   EXPECT_THAT(idsIn(*open()), ElementsAre("1", "2"));
-}
-
-TEST_F(SpoolTest, Row35ADamagedFileIsSetAsideAndWhatCanBeReadIsSaved) {
-  {
-    const auto spool = open();
-    for (int i = 1; i <= 200; ++i) ASSERT_THAT(spool->append(messages(i, i, std::string(3'000, 'x'))), succeeds());
-  }
-  const std::size_t size = std::filesystem::file_size(file);
-  damage(size / 2, 40'000);
-  const auto spool = open();
-
-  const std::vector<std::string> ids = idsIn(*spool);
-
-  const auto told = events.of<SpoolDamaged>();
-  ASSERT_THAT(told, SizeIs(1));
-  EXPECT_TRUE(std::filesystem::exists(told[0].setAside));
-  EXPECT_EQ(told[0].saved, ids.size());
-  ASSERT_GT(ids.size(), 150U) << told[0].error;
-  EXPECT_LT(ids.size(), 200U);
-  EXPECT_EQ(ids.front(), "1");
-  EXPECT_EQ(ids.back(), "200");
-  EXPECT_EQ(spool->figures().messages, ids.size());
-  EXPECT_THAT(spool->append(messages(201, 201)), succeeds());
-}
-
-TEST_F(SpoolTest, Row35RefusedMessagesThatAreSavedFromADamagedFileAreCounted) {
-  SpoolFigures before;
-  {
-    const auto spool = open();
-    ASSERT_THAT(spool->append(messages(1, 2)), succeeds());
-    refuseAll(*spool);
-    ASSERT_THAT(spool->append(messages(3, 200, std::string(3'000, 'x'))), succeeds());
-    before = spool->figures();
-  }
-  damage(std::filesystem::file_size(file) / 2, 40'000);
-  const auto spool = open();
-
-  idsIn(*spool);
-
-  ASSERT_THAT(events.of<SpoolDamaged>(), SizeIs(1));
-  EXPECT_EQ(spool->figures().refused, 2U);
-  EXPECT_EQ(spool->figures().refusedBytes, before.refusedBytes);
-}
-
-TEST_F(SpoolTest, Row35AFileWhoseBeginningIsGoneIsSetAsideAndTheStartGoesOn) {
-  { ASSERT_THAT(open()->append(messages(1, 2)), succeeds()); }
-  damage(0, 4'096, '\0');
-
-  const auto spool = open();
-
-  EXPECT_THAT(events.of<SpoolDamaged>(), SizeIs(1));
-  EXPECT_THAT(spool->append(messages(3, 3)), succeeds());
-  EXPECT_THAT(idsIn(*spool), ElementsAre("3"));
-}
-
-TEST_F(SpoolTest, Row35AFileOfSomethingElseIsRefusedAndStaysAsItIs) {
-  std::ofstream(file) << "orders of the day: 1, 2, 3\n";
-  EXPECT_THAT(sqlite::openSpool({.file = file}), failsWith(Errc::configurationRefused));
-  EXPECT_EQ(contentsOf(file), "orders of the day: 1, 2, 3\n");
-
-  const std::filesystem::path store = folder / "store.db";
-  { ASSERT_THAT((*sqlite::openSink({.file = store}))->append(messages(1, 1)), succeeds()); }
-  const auto refused = sqlite::openSpool({.file = store});
-  ASSERT_THAT(refused, failsWith(Errc::configurationRefused));
-  EXPECT_THAT(refused.error().detail, HasSubstr("is a queue or store"));
-
-  EXPECT_THAT(sqlite::openSpool({.file = folder / "none.db", .create = false}), failsWith(Errc::notFound));
-}
-
-TEST_F(SpoolTest, Row35AnotherProgramsDatabaseIsRefusedAndStaysAsItIs) {
-  sqlite3* other = nullptr;
-  ASSERT_EQ(sqlite3_open(file.c_str(), &other), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(other, "CREATE TABLE invoice(x)", nullptr, nullptr, nullptr), SQLITE_OK);
-  sqlite3_close(other);
-  const std::string before = readFile(file);
-
-  const auto refused = sqlite::openSpool({.file = file});
-
-  EXPECT_THAT(refused, failsWith(Errc::configurationRefused));
-  EXPECT_THAT(refused.error().detail, HasSubstr("another program's database"));
-  EXPECT_EQ(readFile(file), before);
-}
-
-/// A process that died while it replaced a damaged file: before the new one took its place, or long before.
-TEST_F(SpoolTest, Row35AReplacementThatWasNotFinishedIsFinishedOrBegunAnew) {
-  { ASSERT_THAT(open()->append(messages(1, 2)), succeeds()); }
-  std::filesystem::rename(file, file.string() + ".new");
-  EXPECT_THAT(idsIn(*open()), ElementsAre("1", "2"));
-
-  std::ofstream(file.string() + ".new") << "half of one";
-  EXPECT_THAT(idsIn(*open()), ElementsAre("1", "2"));
-  EXPECT_FALSE(std::filesystem::exists(file.string() + ".new"));
-}
-
-/// Its producer goes on behind the positions that it knows.
-TEST_F(SpoolTest, Row35PositionsGoOnWhereNothingOfADamagedFileCanBeRead) {
-  const auto spool = open();
-  const auto first = spool->append(messages(1, 8, std::string(1U << 20U, 'x')));  // more than SQLite's cache holds
-  ASSERT_THAT(first, succeeds());
-  for (const std::string& part : {file.string(), file.string() + "-wal"})
-    std::ofstream(part, std::ios::binary | std::ios::in) << std::string(std::filesystem::file_size(part), '\0');
-
-  EXPECT_THAT(idsIn(*spool), IsEmpty());
-  const auto next = spool->append(messages(9, 9));
-
-  ASSERT_THAT(next, succeeds());
-  ASSERT_THAT(events.of<SpoolDamaged>(), SizeIs(1));
-  EXPECT_EQ(events.of<SpoolDamaged>()[0].saved, 0U);
-  EXPECT_EQ(*next, *first + 8);
-}
-
-TEST_F(SpoolTest, Row35ALinkLeadsToTheSpool) {
-  { ASSERT_THAT(open()->append(messages(1, 2)), succeeds()); }
-  std::filesystem::rename(file, folder / "elsewhere.db");
-  std::filesystem::create_symlink(folder / "elsewhere.db", file);
-
-  EXPECT_THAT(idsIn(*open()), ElementsAre("1", "2"));
-  EXPECT_THAT(sqlite::openSpool({.file = folder / "elsewhere.db"}), succeeds());
 }
 
 /// A file system of 16 MiB, filled by others as well.
