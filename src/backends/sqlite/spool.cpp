@@ -154,7 +154,7 @@ class Spool final : public ISpool {
     anew.create = true;
     auto opened = openSpoolFile(anew);
     if (!opened) return opened.error();
-    const Result<std::size_t> saved = salvage(options_.file, *opened);
+    const Result<Salvaged> saved = salvage(options_.file, *opened);
     if (!saved && !cannotBeSaved(saved.error())) return saved.error();
     const Result<void> goesOn = opened->connection->run("UPDATE tenure_queue SET last = max(last, ?1)", figures().last);
     if (!goesOn) return goesOn;
@@ -164,8 +164,8 @@ class Spool final : public ISpool {
     opened = openSpoolFile(options_);
     if (!opened) return opened.error();
     file_ = *std::move(opened);
-    const std::string failure = saved ? "" : "; nothing could be saved: " + saved.error().message();
-    emit_(SpoolDamaged{options_.file.string(), aside->string(), saved ? *saved : 0, why.message() + failure});
+    const std::string lost = saved ? saved->lost : "; nothing could be saved: " + saved.error().message();
+    emit_(SpoolDamaged{options_.file.string(), aside->string(), saved ? saved->messages : 0, why.message() + lost});
     return count();
   }
 

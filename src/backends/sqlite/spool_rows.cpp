@@ -6,6 +6,7 @@
 #include <array>
 #include <cctype>
 #include <fstream>
+#include <limits>
 #include <optional>
 #include <system_error>
 
@@ -130,20 +131,66 @@ bool tellsDamage(const Error& error) {
           std::ranges::any_of(told, [&](std::string_view each) { return detail.find(each) != detail.npos; }));
 }
 
+/// What can be read of a table from one of its ends.
 struct Reach {
-  std::int64_t last = 0;  // position that can be read; as given where not even the first can
+  std::int64_t last = 0;  // key of the last row that can be read; as given where not even the first can
   std::int64_t rows = 0;
+  std::optional<Error> stoppedBy{};  // nullopt: the table's other end
 };
 
-/// How far messages can be read from there on, upwards or downwards.
-Reach reach(Connection& connection, std::int64_t from, bool upwards, std::int64_t none) {
-  // To return the last byte of a value, SQLite reads all of the value.
-  constexpr std::string_view select = "SELECT n, substr(body, -1), substr(headers, -1) FROM old.tenure_message ";
-  Query rows = connection.query(
-      std::string(select) + (upwards ? "WHERE n >= ?1 ORDER BY n" : "WHERE n <= ?1 ORDER BY n DESC"), from);
+/// `rows`: the first column is the key. To return the last byte of a value, SQLite reads all of the value.
+Reach reach(Query rows, std::int64_t none) {
   Reach reached{none};
-  for (Result<bool> row = rows.next(); row && *row; row = rows.next()) reached = {rows.integer(0), reached.rows + 1};
-  return reached;
+  for (;;) {
+    const Result<bool> row = rows.next();
+    if (!row) reached.stoppedBy = row.error();
+    if (!row || !*row) return reached;
+    reached.last = rows.integer(0);
+    ++reached.rows;
+  }
+}
+
+/// Of the two looks, one that was stopped by something else than damage.
+std::optional<Error> faultIn(const Reach& front, const Reach& back) {
+  for (const Reach* each : {&front, &back})
+    if (each->stoppedBy && !cannotBeSaved(*each->stoppedBy)) return each->stoppedBy;
+  return std::nullopt;
+}
+
+/// Rows with a key between those two may be lost.
+struct Gap {
+  std::int64_t after = std::numeric_limits<std::int64_t>::min();
+  std::int64_t before = std::numeric_limits<std::int64_t>::max();
+};
+
+/// A table beside that of the messages.
+struct SideTable {
+  std::string_view name, key;
+  std::string_view read;  // columns that tell whether a row can be read
+  std::string_view holds;
+};
+constexpr SideTable times{"tenure_spool_time", "n", "n, deliver_at, replaces", "times"};
+constexpr SideTable refused{"tenure_spool_refused", "n",
+                            "n, substr(body, -1), substr(headers, -1), substr(reason, -1), refused_at",
+                            "refused messages"};
+constexpr SideTable followed{"tenure_spool_followed", "path", "sent, substr(head, -1)", "places in followed files"};
+
+/// As many rows as can be read from both ends; nullopt: all of them.
+Result<std::optional<Gap>> copySideTable(Connection& into, const SideTable& table) {
+  const std::string from = " FROM old." + std::string(table.name) + " ORDER BY " + std::string(table.key);
+  const std::string look = "SELECT " + std::string(table.read) + from;
+  const Reach front = reach(into.query(look), Gap{}.after);
+  const Reach back = front.stoppedBy ? reach(into.query(look + " DESC"), Gap{}.before) : Reach{};
+  if (const auto fault = faultIn(front, back)) return *fault;
+  const std::string copy = "INSERT OR IGNORE INTO main." + std::string(table.name) + " SELECT *" + from;
+  const Result<void> copied = inTransaction(into, [&] {
+    Result<void> done = into.run(copy + " LIMIT ?1", front.rows);
+    if (done && back.rows > 0) done = into.run(copy + " DESC LIMIT ?1", back.rows);
+    return done;
+  });
+  if (!copied && !cannotBeSaved(copied.error())) return copied.error();
+  if (!copied) return std::optional(Gap{});
+  return front.stoppedBy ? std::optional(Gap{front.last, back.last}) : std::nullopt;
 }
 
 std::int64_t numberIn(Connection& connection, std::string_view sql) {
@@ -152,29 +199,41 @@ std::int64_t numberIn(Connection& connection, std::string_view sql) {
   return row && *row ? query.integer(0) : 0;
 }
 
-/// Up to the first damage from the front, and from behind the last one to the end.
-Result<void> copyMessages(SpoolFile& to) {
+/// Up to the first damage from the front, and from behind the last one to the end; without those that may have had one
+/// of the times that are lost. How many those are.
+Result<int> copyMessages(SpoolFile& to, const std::optional<Gap>& lostTimes) {
   Connection& into = *to.connection;
   const std::int64_t first = positionIn(to.queue, 0);
   // A place that was given is not given again, also where the last messages cannot be read.
   const std::int64_t last = std::max({first, numberIn(into, "SELECT last FROM old.tenure_queue"),
                                       numberIn(into, "SELECT max(n) FROM old.tenure_message"),
                                       numberIn(into, "SELECT max(n) FROM old.tenure_spool_refused")});
-  const Reach front = reach(into, first, true, first - 1);
-  const Reach back = front.last < last ? reach(into, last, false, last + 1) : Reach{last + 1};
+  const std::string look = "SELECT n, substr(body, -1), substr(headers, -1) FROM old.tenure_message ";
+  const Reach front = reach(into.query(look + "WHERE n >= ?1 ORDER BY n", first), first - 1);
+  const Reach back =
+      front.stoppedBy ? reach(into.query(look + "WHERE n <= ?1 ORDER BY n DESC", last), last + 1) : Reach{last + 1};
+  if (const auto fault = faultIn(front, back)) return *fault;
+  int leftOut = 0;
   // Apart from that look: once it has met damage, SQLite writes nothing in the same transaction.
-  return inTransaction(into, [&] {
+  const Result<void> done = inTransaction(into, [&]() -> Result<void> {
     constexpr std::string_view copy =
         "INSERT INTO main.tenure_message SELECT n, id, grp, body, headers, enqueued_at FROM old.tenure_message"
         " WHERE n >= ?1 ORDER BY n LIMIT ?2";  // a bound would be compared with the row behind the last
     Result<void> copied = into.run(copy, first, front.rows);
     if (copied) copied = into.run(copy, std::max(back.last, front.last + 1), back.rows);
+    if (copied && lostTimes) {
+      const Result<int> untimed =
+          into.change("DELETE FROM main.tenure_message WHERE n > ?1 AND n < ?2", lostTimes->after, lostTimes->before);
+      if (!untimed) return untimed.error();
+      leftOut = *untimed;
+    }
     if (copied) copied = into.run("UPDATE main.tenure_queue SET last = max(last, ?1)", last);
     if (copied)
       copied = into.run("UPDATE main.tenure_spool SET (messages, bytes) = (SELECT count(*), coalesce(sum(" +
                         std::string(sizeInRow) + "), 0) FROM main.tenure_message)");
     return copied;
   });
+  return done ? Result<int>(leftOut) : done.error();
 }
 
 /// Whether it has tables that are not ours; false also where it cannot be read.
@@ -255,19 +314,26 @@ Result<std::filesystem::path> setAside(const std::filesystem::path& file) {
   return aside;
 }
 
-Result<std::size_t> salvage(const std::filesystem::path& from, SpoolFile& to) {
+Result<Salvaged> salvage(const std::filesystem::path& from, SpoolFile& to) {
   Connection& into = *to.connection;
   if (const Result<void> attached = into.run("ATTACH DATABASE ?1 AS old", from.string()); !attached)
     return attached.error();
-  const Result<void> saved = copyMessages(to);
-  for (const char* table :
-       {"tenure_spool_time", "tenure_spool_refused", "tenure_spool_followed"})  // as many rows as can be read
-    static_cast<void>(
-        into.run("INSERT OR IGNORE INTO main." + std::string(table) + " SELECT * FROM old." + std::string(table)));
+  Salvaged saved;
+  std::optional<Gap> lostTimes;
+  for (const SideTable& table : {times, refused, followed}) {
+    const auto gap = copySideTable(into, table);
+    if (!gap) return gap.error();
+    if (table.name == times.name) lostTimes = *gap;
+    if (*gap) saved.lost += "; not all " + std::string(table.holds) + " could be read";
+  }
+  const Result<int> leftOut = copyMessages(to, lostTimes);
   static_cast<void>(into.run("DETACH DATABASE old"));
   if (const Result<void> counted = countRefused(into); !counted) return counted.error();
-  if (!saved) return saved.error();
-  return static_cast<std::size_t>(numberIn(into, "SELECT messages FROM tenure_spool"));
+  if (!leftOut) return leftOut.error();
+  if (*leftOut > 0)
+    saved.lost += "; " + std::to_string(*leftOut) + " messages are not saved, because they may have had such a time";
+  saved.messages = static_cast<std::size_t>(numberIn(into, "SELECT messages FROM tenure_spool"));
+  return saved;
 }
 
 }  // namespace tenure::sqlite

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "backends/sqlite/connection.hpp"
@@ -50,7 +51,12 @@ bool isDamaged(const std::filesystem::path& file, const Error& error);
 bool cannotBeSaved(const Error& error);
 /// Renames the damaged file and its journals; the file's new name. Errors: unavailable.
 Result<std::filesystem::path> setAside(const std::filesystem::path& file);
-/// Brings what can be read of a damaged file to a new one, in order; how many messages wait there then.
-Result<std::size_t> salvage(const std::filesystem::path& from, SpoolFile& to);
+struct Salvaged {
+  std::size_t messages = 0;  // that wait in the new file
+  std::string lost{};        // what could not be read beside messages; each part begins with "; "
+};
+/// Brings what can be read of a damaged file to a new one, in order. A message whose time may be lost is left out: it
+/// would be sent early.
+Result<Salvaged> salvage(const std::filesystem::path& from, SpoolFile& to);
 
 }  // namespace tenure::sqlite

@@ -166,6 +166,48 @@ TEST_F(SpoolTest, Row35RefusedMessagesThatAreSavedFromADamagedFileAreCounted) {
   EXPECT_EQ(spool->figures().refusedBytes, before.refusedBytes);
 }
 
+TEST_F(SpoolTest, Row35MessagesWhoseTimeIsLostAreNotSavedAndAllOthersKeepTheirs) {
+  std::vector<NewMessage> timed = messages(1, 4'000);
+  for (NewMessage& each : timed) each.deliverAt = WallTime{123'456'789ms};
+  { ASSERT_THAT(open()->append(timed), succeeds()); }
+  damageMiddleOf("tenure_spool_time");
+  const auto spool = open();
+
+  const auto read = spool->read(0, 10'000, 1U << 30U);
+
+  ASSERT_THAT(read, succeeds());
+  const auto told = events.of<SpoolDamaged>();
+  ASSERT_THAT(told, SizeIs(1));
+  ASSERT_GT(read->size(), 3'000U);
+  EXPECT_EQ(read->size(), told[0].saved);
+  EXPECT_THAT(told[0].error, HasSubstr("; not all times could be read"));
+  EXPECT_THAT(told[0].error, HasSubstr("; " + std::to_string(4'000 - read->size()) + " messages are not saved"));
+  EXPECT_EQ(read->front().message, timed.front());
+  EXPECT_EQ(read->back().message, timed.back());
+  for (const SpooledMessage& each : *read) ASSERT_TRUE(each.message.deliverAt) << each.message.id.value;
+}
+
+TEST_F(SpoolTest, Row35RefusedMessagesAreSavedUpToTheDamageAndFromBehindItAndTheLossIsTold) {
+  {
+    const auto spool = open();
+    ASSERT_THAT(spool->append(messages(1, 300, std::string(3'000, 'x'))), succeeds());
+    refuseAll(*spool);
+  }
+  damageMiddleOf("tenure_spool_refused");
+  const auto spool = open();
+
+  const auto saved = spool->refused(0, 1'000);
+
+  ASSERT_THAT(saved, succeeds());
+  ASSERT_THAT(events.of<SpoolDamaged>(), SizeIs(1));
+  EXPECT_THAT(events.of<SpoolDamaged>()[0].error, HasSubstr("; not all refused messages could be read"));
+  ASSERT_GT(saved->size(), 290U);
+  EXPECT_LT(saved->size(), 300U);
+  EXPECT_EQ(saved->front().spooled.message, message(1, std::string(3'000, 'x')));
+  EXPECT_EQ(saved->back().spooled.message, message(300, std::string(3'000, 'x')));
+  EXPECT_EQ(spool->figures().refused, saved->size());
+}
+
 TEST_F(SpoolTest, Row35AFileWhoseBeginningIsGoneIsSetAsideAndTheStartGoesOn) {
   { ASSERT_THAT(open()->append(messages(1, 2)), succeeds()); }
   damage(0, 4'096, '\0');

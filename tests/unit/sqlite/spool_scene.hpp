@@ -57,6 +57,34 @@ struct SpoolTest : testing::Test {
     out.seekp(static_cast<std::streamoff>(from));
     out << std::string(bytes, with);
   }
+  /// Overwrites a page in the middle of a table whose root leads to several.
+  void damageMiddleOf(const std::string& table) const {
+    const std::size_t root = rootOf(table);
+    ASSERT_GT(root, 0U);
+    const std::string all = readFile(file);
+    const auto number = [&](std::size_t at, std::size_t bytes) {
+      std::size_t value = 0;
+      for (std::size_t i = 0; i < bytes; ++i) value = value << 8U | static_cast<unsigned char>(all.at(at + i));
+      return value;
+    };
+    const std::size_t page = number(16, 2);
+    const std::size_t start = (root - 1) * page;
+    ASSERT_EQ(number(start, 1), 5U) << "no inner page";
+    const std::size_t cell = number(start + 12 + number(start + 3, 2) / 2 * 2, 2);
+    damage((number(start + cell, 4) - 1) * page, page);
+  }
+  std::size_t rootOf(const std::string& table) const {
+    sqlite3* db = nullptr;
+    sqlite3_stmt* root = nullptr;
+    const std::string sql = "SELECT rootpage FROM sqlite_schema WHERE name = '" + table + "'";
+    EXPECT_EQ(sqlite3_open(file.c_str(), &db), SQLITE_OK);
+    EXPECT_EQ(sqlite3_prepare_v2(db, sql.c_str(), -1, &root, nullptr), SQLITE_OK);
+    const bool found = sqlite3_step(root) == SQLITE_ROW;
+    const auto page = static_cast<std::size_t>(found ? sqlite3_column_int64(root, 0) : 0);
+    sqlite3_finalize(root);
+    sqlite3_close(db);
+    return page;
+  }
 
   TemporaryFolder folder;
   std::filesystem::path file = folder / "spool.db";
