@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <mutex>
 
@@ -13,6 +14,7 @@ namespace {
 
 constexpr std::uint64_t reserve = 4ULL << 20U;     // bytes of the disk that are kept free
 constexpr std::uint64_t shrunkFrom = 1ULL << 20U;  // with so many unused bytes a spool's file is made smaller
+constexpr std::chrono::seconds shrunkAtClose{1};   // for so long at most
 constexpr std::int64_t purgedAtOnce = 1'000;       // refused messages of one transaction: its log stays small
 
 std::uint64_t sizeOf(const NewMessage& message) {
@@ -25,13 +27,20 @@ class Spool final : public ISpool {
  public:
   Spool(SpoolOptions options, IEventSink& events)
       : options_(std::move(options)), emit_(events, systemClock(), ElectionName{}) {}
+  /// No outage leaves a large file behind for good.
+  ~Spool() override {
+    if (!file_.connection || figures().messages > 0) return;
+    for (const BootTime until = BootClock::now() + shrunkAtClose; shrinkOnce() && BootClock::now() < until;) continue;
+  }
 
   Result<void> open() {
     auto opened = openSpoolFile(options_);
     if (!opened && isDamaged(options_.file, opened.error())) return replace(opened.error());
     if (!opened) return opened.error();
     file_ = *std::move(opened);
-    return count();
+    const Result<void> counted = count();
+    if (counted && figures().messages == 0) shrinkOnce();
+    return counted;
   }
 
   Result<std::int64_t> append(std::span<const NewMessage> messages, const FollowedFile* sent) override {
@@ -58,7 +67,7 @@ class Spool final : public ISpool {
     return orReplaced<std::size_t>([&]() -> Result<std::size_t> {
       const auto purged = purgeRows(before);
       if (const Result<void> counted = count(); purged && !counted) return counted.error();
-      if (purged) shrink();
+      while (purged && shrinkOnce()) continue;
       return purged;
     });
   }
@@ -78,7 +87,7 @@ class Spool final : public ISpool {
       const Result<void> synced = connection().run("PRAGMA synchronous=FULL");
       if (!settled || !synced) return settled ? synced : settled;
       const Result<void> counted = count();
-      if (counted && figures().messages == 0) shrink();
+      if (counted && figures().messages == 0) shrinkOnce();
       return counted;
     });
   }
@@ -98,12 +107,13 @@ class Spool final : public ISpool {
     return row && *row ? static_cast<std::uint64_t>(free.integer(0)) : 0;
   }
 
-  /// Neither an outage nor a purge leaves a large file behind, where there is room enough to make it smaller.
-  void shrink() {
-    for (std::uint64_t free = freeBytes(), before = free + 1; free >= shrunkFrom && free < before; free = freeBytes()) {
-      before = free;
-      if (!connection().script("PRAGMA incremental_vacuum(500); PRAGMA wal_checkpoint(TRUNCATE)")) return;
-    }
+  /// One round, which holds others up only shortly; whether another would make the file smaller still.
+  bool shrinkOnce() {
+    const std::uint64_t before = freeBytes();
+    if (before < shrunkFrom) return false;
+    if (!connection().script("PRAGMA incremental_vacuum(500); PRAGMA wal_checkpoint(TRUNCATE)")) return false;
+    const std::uint64_t left = freeBytes();
+    return left >= shrunkFrom && left < before;
   }
 
   /// Where no message waits, one append may go beyond the limit: a spool that sends takes any message in the end. Only

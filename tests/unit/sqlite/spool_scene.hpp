@@ -36,6 +36,12 @@ struct SpoolTest : testing::Test {
       for (const SpooledMessage& each : *read) ids.push_back(each.message.id.value);
     return ids;
   }
+  /// One message that is spooled and sent.
+  static void sendOne(ISpool& spool) {
+    const auto position = spool.append(messages(1, 1));
+    ASSERT_THAT(position, succeeds());
+    ASSERT_THAT(spool.settle(std::vector<SpoolSettlement>{{*position, {}}}), succeeds());
+  }
   /// The queue refuses all that waits.
   static void refuseAll(ISpool& spool) {
     const auto read = spool.read(0, 100'000, 1U << 30U);

@@ -199,6 +199,38 @@ TEST_F(SpoolTest, OneProcessAtATimeHasItAndADeadOnesIsTakenOver) {
   EXPECT_THAT(idsIn(*open()), ElementsAre("1", "2"));
 }
 
+TEST_F(SpoolTest, AfterAnOutageItsFileGetsSmallerByAPieceEachTimeItIsEmpty) {
+  constexpr std::uint64_t large = 16U << 20U;
+  constexpr std::uint64_t piece = 2U << 20U;
+  const auto size = [&] { return std::filesystem::file_size(file); };
+  const auto spool = open();
+  const auto first = spool->append(messages(1, 16, std::string(1U << 20U, 'x')));
+  ASSERT_THAT(first, succeeds());
+  std::vector<SpoolSettlement> all;
+  for (std::int64_t position = *first; position < *first + 16; ++position) all.push_back({position, {}});
+
+  ASSERT_THAT(spool->settle(all), succeeds());
+
+  EXPECT_GE(size(), large - piece) << "the settlement was held up for all of it";
+  for (std::uint64_t before = size(); before >= piece; before = size()) {
+    sendOne(*spool);
+    ASSERT_LT(size(), before);
+    ASSERT_GE(size() + piece, before);
+  }
+}
+
+TEST_F(SpoolTest, AFileThatAnOutageHasLeftLargeGetsSmallWhereItIsClosedAndOpened) {
+  {
+    const auto spool = open();
+    const auto first = spool->append(messages(1, 1, std::string(8U << 20U, 'x')));
+    ASSERT_THAT(first, succeeds());
+    ASSERT_THAT(spool->settle(std::vector<SpoolSettlement>{{*first, {}}}), succeeds());
+    ASSERT_GT(std::filesystem::file_size(file), 4U << 20U);
+  }
+  for (int times = 0; times < 4 && std::filesystem::file_size(file) >= 1U << 20U; ++times) open();
+  EXPECT_LT(std::filesystem::file_size(file), 1U << 20U);
+}
+
 /// A file system of 16 MiB, filled by others as well.
 TEST_F(SpoolTest, AFullDiskTakesNothingSaysSoAndLetsMessagesOut) {
   if (mount("tenure-test", folder.path().c_str(), "tmpfs", 0, "size=16m") != 0)
@@ -214,6 +246,7 @@ TEST_F(SpoolTest, AFullDiskTakesNothingSaysSoAndLetsMessagesOut) {
     EXPECT_GT(positions.size(), 50U);
     for (const std::int64_t position : positions)
       ASSERT_THAT(spool->settle(std::vector<SpoolSettlement>{{position, {}}}), succeeds());
+    for (int times = 0; times < 20 && std::filesystem::file_size(file) >= 1U << 20U; ++times) sendOne(*spool);
     EXPECT_LT(std::filesystem::file_size(file), 1U << 20U) << "the room is given back";
     EXPECT_THAT(spool->append(messages(1, 1)), succeeds());
     EXPECT_EQ(spool->figures().messages, 1U);
