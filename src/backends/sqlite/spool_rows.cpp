@@ -250,9 +250,19 @@ bool isOfAnotherProgram(const std::filesystem::path& file) {
   return is;
 }
 
+/// Whether another process has the database locked.
+bool isHeld(const std::filesystem::path& file) {
+  sqlite3* opened = nullptr;
+  const bool is = sqlite3_open_v2(file.c_str(), &opened, SQLITE_OPEN_READWRITE, nullptr) == SQLITE_OK &&
+                  sqlite3_exec(opened, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr) == SQLITE_BUSY;
+  sqlite3_close(opened);
+  return is;
+}
+
 void finishReplacement(const std::filesystem::path& file) {
   const std::filesystem::path anew = replacementOf(file);
   std::error_code ignored;
+  if (!std::filesystem::exists(anew, ignored) || isHeld(anew)) return;  // another process saves a damaged file into it
   if (std::filesystem::exists(file, ignored))
     for (const char* part : {"-wal", "-shm", "-journal", ""}) std::filesystem::remove(anew.string() + part, ignored);
   else

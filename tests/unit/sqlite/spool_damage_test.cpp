@@ -124,6 +124,26 @@ TEST_F(SpoolOpenedByTwo, IsNotSetAsideWhileTheOtherHasItThoughItIsDamaged) {
   EXPECT_GT(idsIn(*spool).size(), 150U);
   EXPECT_THAT(events.of<SpoolDamaged>(), SizeIs(1));
 }
+TEST_F(SpoolOpenedByTwo, IsSavedWholeWhileTheOtherTriesToOpenIt) {
+  {
+    const auto spool = open();
+    for (int i = 1; i <= 200; ++i) ASSERT_THAT(spool->append(messages(i, i, std::string(3'000, 'x'))), succeeds());
+  }
+  damage(std::filesystem::file_size(file) / 2, 40'000);
+  Meanwhile other("DETACH", [&] {
+    const auto refused = sqlite::openSpool({.file = file});
+    return !refused && refused.error().is(Errc::storeBusy);
+  });
+  const auto spool = open();
+
+  const std::vector<std::string> ids = idsIn(*spool);
+
+  EXPECT_TRUE(other.didIt());
+  EXPECT_GT(ids.size(), 150U);
+  ASSERT_THAT(events.of<SpoolDamaged>(), SizeIs(1));
+  EXPECT_EQ(events.of<SpoolDamaged>()[0].saved, ids.size());
+}
+
 TEST_F(SpoolTest, Row35ADamagedFileIsSetAsideAndWhatCanBeReadIsSaved) {
   {
     const auto spool = open();
