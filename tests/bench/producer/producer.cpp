@@ -15,8 +15,8 @@
 ///                                                                      redis 0.63 and 0.53
 ///                                                                      rabbitmq 0.94 and 0.93
 ///
-/// Four batches under way are no faster where the server is on the same machine (RabbitMQ, PostgreSQL). An idle producer
-/// adds 107 µs (SQLite) to 283 µs (RabbitMQ) to a message.
+/// Four batches under way are no faster where the server is on the same machine (RabbitMQ, PostgreSQL). An idle
+/// producer adds 107 µs (SQLite) to 283 µs (RabbitMQ) to a message.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
