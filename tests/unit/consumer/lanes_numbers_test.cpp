@@ -417,7 +417,7 @@ TEST_P(LanesNumbersStorm, EveryMessageEndsOnceInTheOrderOfNumbers) {
   EXPECT_THAT(deadIds(), IsEmpty());
   expectEachOnceInOrder();
 }
-INSTANTIATE_TEST_SUITE_P(Seeds, LanesNumbersStorm, stormSeeds(60));
+INSTANTIATE_TEST_SUITE_P(Seeds, LanesNumbersStorm, stormSeeds(24));
 
 }  // namespace
 }  // namespace tenure::test

@@ -281,8 +281,10 @@ class Storm {
 std::size_t seedsOr(std::size_t usual) {
   const char* asked = std::getenv("TENURE_SEEDS");
   if (asked != nullptr) return std::strtoul(asked, nullptr, 10);
-#ifdef __SANITIZE_THREAD__
+#if defined(__SANITIZE_THREAD__)
   usual /= 30;  // each takes a hundred times as long there
+#elif defined(__SANITIZE_ADDRESS__)
+  usual /= 5;
 #endif
   return usual;
 }
