@@ -9,12 +9,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
 
 namespace tenure::test {
 namespace {
+
+/// Of a process or a thread, from its folder in /proc; '?' where that is gone.
+char stateIn(const std::filesystem::path& folder) {
+  const std::string stat = contentsOf(folder / "stat");
+  const std::size_t nameEnd = stat.rfind(')');
+  return nameEnd == std::string::npos || nameEnd + 2 >= stat.size() ? '?' : stat[nameEnd + 2];
+}
 
 [[noreturn]] void becomeProgram(const Program::Arguments& arguments, const Program::Arguments& environment,
                                 const std::filesystem::path& input, const std::filesystem::path& output, int network,
@@ -79,11 +88,17 @@ Program::~Program() {
 
 void Program::signal(int number) const { kill(pid_, number); }
 
-char Program::state() const {
-  const std::string stat = contentsOf("/proc/" + std::to_string(pid_) + "/stat");
-  const std::size_t nameEnd = stat.rfind(')');
-  return nameEnd == std::string::npos || nameEnd + 2 >= stat.size() ? '?' : stat[nameEnd + 2];
+void Program::freeze() const {
+  signal(SIGSTOP);
+  const auto standStill = [this] {
+    std::error_code ended;
+    const std::filesystem::directory_iterator threads("/proc/" + std::to_string(pid_) + "/task", ended);
+    return !ended && std::ranges::all_of(threads, [](const auto& each) { return stateIn(each.path()) == 'T'; });
+  };
+  if (!eventually(standStill)) throw std::runtime_error(std::to_string(pid_) + " does not stop");
 }
+
+char Program::state() const { return stateIn("/proc/" + std::to_string(pid_)); }
 
 bool Program::waitForState(char letter, std::chrono::milliseconds limit) const {
   return eventually([&] { return state() == letter; }, limit);

@@ -51,6 +51,8 @@ class Program {
 
   pid_t pid() const noexcept { return pid_; }
   void signal(int number) const;
+  /// SIGSTOP. Returns once all its threads stand still, which is later than the signal.
+  void freeze() const;
   /// The state letter of /proc/<pid>/stat: 'T' when stopped, 'Z' when dead and not yet waited for.
   char state() const;
   /// True once `state()` is `letter`; false when `limit` passes first.

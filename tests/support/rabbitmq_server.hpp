@@ -49,7 +49,7 @@ class RabbitServer {
   void stop();
   void start();
   void restart();
-  void freeze() const { broker_->signal(SIGSTOP); }
+  void freeze() const { broker_->freeze(); }
   void thaw() const { broker_->signal(SIGCONT); }
 
   /// What an Erlang expression is inside the broker, as Erlang would print it; throws when that fails.

@@ -92,10 +92,7 @@ void RedisServer::start() {
   if (!eventually([&] { return serves(); }, startLimit)) throw std::runtime_error("redis-server does not start again");
 }
 
-void RedisServer::freeze() {
-  process_->signal(SIGSTOP);
-  process_->waitForState('T');
-}
+void RedisServer::freeze() { process_->freeze(); }
 
 void RedisServer::thaw() { process_->signal(SIGCONT); }
 
