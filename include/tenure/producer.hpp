@@ -69,8 +69,8 @@ struct SendOptions {
   /// fails with outcomeUnknown, and is sent all the same.
   std::chrono::milliseconds limit{0};
   /// What became of an accepted message, whatever its durability: it was confirmed, refused, dropped or given up.
-  /// Called once, by a thread of the producer's, of which there may be several. It may send, without waiting for room;
-  /// it must not wait or throw.
+  /// Called once, by one of the producer's threads. The callback may send, which waits for no room there; a callback
+  /// must not wait or throw.
   std::function<void(const Result<void>&)> done{};
   /// The future as a callback, for a loop that must not wait: called once when the durability is reached, or with the
   /// error that prevents it; as `done` and before it, or by send() for Durability::memory. From Asio: asyncSend() in
@@ -82,7 +82,7 @@ struct SendOptions {
 struct ProducerFigures {
   std::size_t waiting = 0;                 // accepted and not confirmed, with those under way
   std::size_t bytes = 0;                   // of the bodies and headers of waiting messages
-  std::chrono::milliseconds oldestAge{0};  // of the oldest message in buffer or spool
+  std::chrono::milliseconds oldestAge{0};  // how long the oldest message has been in buffer or spool
   std::size_t spooled = 0;                 // messages that wait in the spool
   std::uint64_t spooledBytes = 0;
   std::size_t spoolRefused = 0;  // kept aside in the spool, because the queue refused them
@@ -109,10 +109,10 @@ struct ProducerFigures {
 /// are sent in order, and what the queue refuses is kept aside in the spool. A spool that a former producer has left is
 /// sent first.
 ///
-/// It has one thread for each batch that may be under way, and with a spool one more, which end with it. A spool is
-/// sent by one of them, batch after batch. Destroyed without close(), it finishes what is under way, and spools what is
-/// left; without a spool that is given up (MessagesGivenUp). After a fork the child's copy refuses every call and is
-/// destroyed without harm.
+/// A producer has one thread for each batch that may be under way, and one more with a spool; all end with it. One of
+/// them sends what is in the spool, batch after batch. A producer that is destroyed without close() finishes the
+/// batches under way, and spools what is left; without a spool that is given up (MessagesGivenUp). After a fork the
+/// child's copy refuses every call and is destroyed without harm.
 ///
 /// Threads: any, but for the destructor.
 class Producer {
@@ -150,9 +150,9 @@ class Producer {
   ///          cancelled    some of them were dropped, or given up; the detail says how many
   ///          unsupported  it was called by a callback, or in a forked process
   Result<void> flush(std::chrono::milliseconds limit);
-  /// Accepts nothing more, and flushes. What is left at the limit is spooled, and is given up without a spool, once
-  /// what is under way is answered, however long that takes: its futures fail with cancelled, or with outcomeUnknown
-  /// where it was sent and not confirmed, or is in the spool.
+  /// Accepts nothing more, and flushes. At the limit it waits for the batches under way, however long their answers
+  /// take. Messages that are left then go to the spool, and are given up without one. Their futures fail with
+  /// cancelled; with outcomeUnknown where the message was sent and not confirmed, or is in the spool.
   ///
   /// Errors:  timedOut     the detail says how many were given up
   ///          unsupported  as flush()

@@ -26,8 +26,7 @@
 /// Headers: strings, numbers, booleans and times are text here. Arrays and tables (x-death) are left out, so a dead
 ///          letter of ours does not keep them, and what is requeued has not got them back.
 /// Packs:   a message with the header `tenure-pack` is taken apart (Publishing::pack), and acknowledged after the last
-/// of
-///          its messages. To the broker, its limits and its figures it is one message; `prefetch` counts it as one.
+///          of its messages. To the broker, its limits and its figures it is one message; `prefetch` counts it as one.
 /// Memory:  the broker counts messages, not bytes: up to `prefetch` times `largestBody` wait in this process, 4 GiB
 ///          by default, and each body is there twice while it is put together from its frames. Where bodies are large,
 ///          choose both smaller.

@@ -30,7 +30,7 @@ std::string hexOf(std::uint64_t value) {
   return {text.data(), static_cast<std::size_t>(std::snprintf(text.data(), text.size(), "%lx", value))};
 }
 
-std::int64_t sizeOf(int file) {
+std::int64_t lengthOf(int file) {
   struct stat about {};
   return ::fstat(file, &about) == 0 ? about.st_size : 0;
 }
@@ -149,7 +149,7 @@ Result<bool> Follower::look() {
     if (::lseek(file_, 0, SEEK_SET) < 0) return systemError(path_, "cannot be read");
     return true;
   }
-  if (file_ >= 0 && sizeOf(file_) > ::lseek(file_, 0, SEEK_CUR)) return true;
+  if (file_ >= 0 && lengthOf(file_) > ::lseek(file_, 0, SEEK_CUR)) return true;
   const auto next = successor();
   if (!next) return false;
   // A writer goes on in the renamed file until it is told to open its log anew.
@@ -165,7 +165,7 @@ Result<bool> Follower::look() {
 }
 
 bool Follower::wasCut() const {
-  if (sizeOf(file_) < ::lseek(file_, 0, SEEK_CUR)) return true;
+  if (lengthOf(file_) < ::lseek(file_, 0, SEEK_CUR)) return true;
   return headOf(file_, position_.head.size()) != position_.head;
 }
 

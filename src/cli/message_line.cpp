@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/headers.hpp"
 #include "base/random.hpp"
 #include "base/text.hpp"
 #include "cli/base64.hpp"
@@ -63,7 +64,7 @@ Result<std::string> textOf(const Member& member) {
   return json::parse(member.value).get<std::string>();
 }
 
-/// Of a key that ends with "_base64": bytes that are no text, as exports of messages have them.
+/// The value of a key that ends with "_base64", decoded.
 Result<std::string> bytesOf(const Member& member) {
   const auto text = textOf(member);
   if (!text) return text.error();
@@ -164,9 +165,8 @@ constexpr std::array keys{Key{"id", setId},
 
 Result<void> checkSizes(const NewMessage& message) {
   if (message.body.size() > maxBodyBytes) return large("a body", message.body.size(), maxBodyBytes);
-  std::size_t headerBytes = 0;
-  for (const auto& [name, value] : message.headers) headerBytes += name.size() + value.size();
-  if (headerBytes > maxHeaderBytes) return large("headers", headerBytes, maxHeaderBytes);
+  if (const std::size_t bytes = sizeOf(message.headers); bytes > maxHeaderBytes)
+    return large("headers", bytes, maxHeaderBytes);
   return {};
 }
 

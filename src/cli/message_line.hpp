@@ -1,4 +1,4 @@
-/// One line of input to `tenure produce` as a message, and a message as such a line.
+/// Reads a line of input to `tenure produce` as a message, and writes a message as such a line.
 ///
 ///     lines   the line is the body; the id is made; no group, no headers
 ///     jsonl   {"id":"o-1-paid", "group":"o-1", "body":"…", "headers":{"source":"shop"}, "delay":"30m"}

@@ -1,5 +1,6 @@
 #include "consumer/message_limits.hpp"
 
+#include "base/headers.hpp"
 #include "base/validation.hpp"
 #include "tenure/spi/source.hpp"
 
@@ -7,12 +8,6 @@ namespace tenure::consuming {
 namespace {
 
 constexpr std::size_t maxNameBytes = 255;
-
-std::size_t sizeOf(const Headers& headers) noexcept {
-  std::size_t bytes = 0;
-  for (const auto& [name, value] : headers) bytes += name.size() + value.size();
-  return bytes;
-}
 
 }  // namespace
 

@@ -10,11 +10,7 @@ namespace {
 
 constexpr std::size_t bookkeeping = 256;  // bytes that a message costs beside its contents
 
-std::size_t weightOf(const Message& message) {
-  std::size_t bytes = bookkeeping + message.body.size();
-  for (const auto& [name, value] : message.headers) bytes += name.size() + value.size();
-  return bytes;
-}
+std::size_t weightOf(const Message& message) { return bookkeeping + sizeOf(message); }
 
 /// A group's place, or that of a key without a group.
 std::string placeIn(const Message& message, const std::string& key) {

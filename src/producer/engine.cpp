@@ -103,9 +103,10 @@ Result<void> Engine::take(NewMessage& message, SendOptions& how, Caller caller) 
   const Result<SendNumber> number = accept(lock, message, caller.durability, caller.deadline);
   if (!number) return number.error();
   callers_.add(*number, std::move(caller));
-  wakeOne();
+  ISignal* const idle = idleThread();
   const bool spooler = spoolerSleeps_;
   lock.unlock();
+  if (idle != nullptr) idle->notifyOne();
   if (spooler) spoolWork_->notifyAll();
   if (isReached && how.reached) how.reached({});
   return {};
@@ -156,7 +157,7 @@ ProducerFigures Engine::figures() {
 Result<SendNumber> Engine::accept(std::unique_lock<std::mutex>& lock, NewMessage& message, Durability durability,
                                   BootTime deadline) {
   const BootTime giveUpAt = std::min(clock_.now() + options_.sendLimit, deadline);
-  const std::size_t bytes = SendBuffer::sizeOf(message);
+  const std::size_t bytes = sizeOf(message);
   for (;;) {
     if (isClosed_) return closed();
     const BootTime now = clock_.now();
@@ -275,7 +276,7 @@ void Engine::work() {
 
 BootTime Engine::nextBatch(BootTime now) const {
   if (!spill_.isSpooling()) return buffer_.next(now);
-  // What becomes of messages that have a copy in the spool is known when their batches are answered.
+  // A batch that is under way may have a copy in the spool: only its answer says whether the copy is to be sent.
   const bool hasSpooled = !isSpoolOver() && nextOfSpool_ <= lastSpooled_ && !buffer_.hasUnderWay() && !isSettling_;
   return hasSpooled ? std::max(now, buffer_.notBefore()) : BootTime::max();
 }
@@ -308,11 +309,10 @@ void Engine::help() {
   room_->notifyAll();
 }
 
-void Engine::wakeOne() {
-  if (workerSleeps_)
-    work_->notifyAll();
-  else if (helpersThatSleep_ > 0)
-    helpersWork_->notifyOne();
+ISignal* Engine::idleThread() const {
+  if (workerSleeps_) return work_.get();
+  const bool hasWork = helpersThatSleep_ > 0 && nextToHelp(clock_.now()) != BootTime::max();
+  return hasWork ? helpersWork_.get() : nullptr;
 }
 
 void Engine::end() {
@@ -343,8 +343,10 @@ void Engine::finish(std::unique_lock<std::mutex>& lock) {
 void Engine::sendBatch(std::unique_lock<std::mutex>& lock, Outlet& outlet) {
   SendBuffer::Batch* batch = buffer_.begin(clock_.now());
   if (batch == nullptr) return;
-  if (const BootTime now = clock_.now(); nextToHelp(now) <= now) wakeOne();
+  const BootTime now = clock_.now();
+  ISignal* const idle = nextToHelp(now) <= now ? idleThread() : nullptr;
   lock.unlock();
+  if (idle != nullptr) idle->notifyOne();
   const std::vector<Result<void>> results = outlet.append(batch->messages);
   lock.lock();
   while (batch->isCopying) wait(lock, BootTime::max(), [batch] { return !batch->isCopying; });
@@ -361,7 +363,7 @@ void Engine::sendBatch(std::unique_lock<std::mutex>& lock, Outlet& outlet) {
   }
   std::vector<Sent> copies;
   for (const NewMessage& message : batch->messages)
-    copies.push_back({*batch->copyAt + static_cast<std::int64_t>(copies.size()), SendBuffer::sizeOf(message)});
+    copies.push_back({*batch->copyAt + static_cast<std::int64_t>(copies.size()), sizeOf(message)});
   buffer_.copyIsAnswered(*batch, results, clock_.now());
   settle(lock, copies, results);
   endBatch(*batch);

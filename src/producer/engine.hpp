@@ -99,7 +99,7 @@ class Engine {
   /// With the mutex free. What a callback has captured is destroyed there as well.
   void say(std::unique_lock<std::mutex>& lock, Words words, SendNumber first);
   void say(std::unique_lock<std::mutex>& lock, std::vector<Caller> callers, const Error& why);
-  /// Of messages that were dropped or whose limits are over.
+  /// Tells callers whose messages were dropped, or have reached their limits.
   void sayOfEnded(std::unique_lock<std::mutex>& lock);
   /// The worker's thread.
   void work();
@@ -110,8 +110,8 @@ class Engine {
   /// A helper's thread.
   void help();
   BootTime nextToHelp(BootTime now) const { return spill_.isSpooling() ? BootTime::max() : buffer_.next(now); }
-  /// One thread that sleeps and may begin a batch.
-  void wakeOne();
+  /// The signal of a thread that sleeps and may have a batch to send; nullptr: there is none.
+  ISignal* idleThread() const;
   void end();
   /// Ends the worker, after the helpers and the spooler have ended.
   void finish(std::unique_lock<std::mutex>& lock);
@@ -151,7 +151,7 @@ class Engine {
   std::list<Flush> flushes_;
   Flow coming_;
   Flow going_;
-  std::multiset<SendNumber> saying_;  // lowest number of each set of messages whose callers are being told; 0: spooled
+  std::multiset<SendNumber> saying_;  // the lowest number of each set of callers that is being told; 0: spooled ones
   bool workerSleeps_ = false;
   std::size_t helpersThatSleep_ = 0;
   std::size_t helpersAtWork_ = 0;  // that have not ended
@@ -163,7 +163,7 @@ class Engine {
   bool isSettling_ = false;        // messages are being taken out of the spool
   bool isSpooled_ = false;         // the spooler has ended
   std::int64_t lastAppended_ = 0;  // position of the newest message in the spool
-  std::int64_t lastSpooled_ = 0;   // of the newest whose caller knows that it is there: none behind it is sent
+  std::int64_t lastSpooled_ = 0;   // position of the newest whose caller has been told; later ones are not sent yet
   std::int64_t nextOfSpool_ = 0;   // position to send from; all before it are over
   std::map<std::int64_t, std::optional<Error>> unsettled_;  // over, and still in the spool; with their refusals
   std::size_t held_ = 0;                                    // how many of them the spool's own count still includes

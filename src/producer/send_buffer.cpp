@@ -27,12 +27,6 @@ BootTime later(BootTime now, std::chrono::milliseconds by) noexcept {
   return by >= left ? BootTime::max() : now + by;
 }
 
-std::size_t SendBuffer::sizeOf(const NewMessage& message) noexcept {
-  std::size_t bytes = message.body.size();
-  for (const auto& [name, value] : message.headers) bytes += name.size() + value.size();
-  return bytes;
-}
-
 bool SendBuffer::hasRoomFor(std::size_t bytes) const noexcept {
   return count_ < options_.maxMessages && (bytes_ + bytes <= options_.maxBytes || count_ == 0);
 }
@@ -59,7 +53,7 @@ std::optional<SendNumber> SendBuffer::offer(NewMessage& message, Durability dura
                                             BootTime now) {
   const std::size_t bytes = sizeOf(message);
   if (!hasRoomFor(bytes)) {
-    // Those that were dropped take memory until they are told.
+    // The endings of dropped messages take memory until another thread has told their callers.
     const bool mayDrop = options_.onOverload == Overload::dropOldest && dropped_.size() < options_.maxMessages;
     if (!mayDrop || !canMakeRoomFor(bytes)) return std::nullopt;
     while (!hasRoomFor(bytes)) dropOldest();
@@ -208,7 +202,7 @@ void SendBuffer::count(std::span<const Result<void>> results, BootTime beganAt, 
   }
   ++told_.batches;
   told_.lastError = failure ? failure->message() : "";
-  if (beganAt < failedAt_) return;  // it was beside the one that failed, and says nothing about the time since
+  if (beganAt < failedAt_) return;  // the batch was sent before the last failure, and tells nothing of the time since
   if (!failure) backoff_.reset();
   if (failure) failedAt_ = now;
   notBefore_ = failure ? now + backoff_.next() : now;

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "base/backoff.hpp"
+#include "base/headers.hpp"
 #include "tenure/producer.hpp"
 
 namespace tenure::producing {
@@ -55,11 +56,11 @@ class SendBuffer {
     std::size_t lane = 0;
     bool wasSent = false;  // and not answered for sure
   };
-  /// What is under way with one confirm. Its messages stay as they are until it is answered.
+  /// Messages that are sent with one confirm. They do not change until the batch is answered.
   struct Batch {
     std::size_t lane = 0;
     std::vector<NewMessage> messages;
-    std::vector<Place> places;  // of its messages; none once its copy is in the spool
+    std::vector<Place> places;  // of its messages; empty once a copy of them is in the spool
     BootTime beganAt{};
     bool isCopying = false;                // it is being written to the spool
     std::optional<std::int64_t> copyAt{};  // of the first message, once it is in the spool
@@ -71,7 +72,6 @@ class SendBuffer {
 
   /// Nullopt: there is no room, and the message is as it was. Else it was taken; others may have made room for it.
   std::optional<SendNumber> offer(NewMessage& message, Durability durability, BootTime deadline, BootTime now);
-  static std::size_t sizeOf(const NewMessage& message) noexcept;
   static std::size_t laneOf(const GroupId& group, std::size_t lanes) noexcept {
     return lanes == 1 ? 0 : std::hash<GroupId>{}(group) % lanes;
   }

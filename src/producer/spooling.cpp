@@ -39,7 +39,7 @@ void Engine::sendSpooled(std::unique_lock<std::mutex>& lock) {
   std::vector<NewMessage> batch;
   std::vector<Sent> sent;
   for (SpooledMessage& each : *read) {
-    sent.push_back({each.position, SendBuffer::sizeOf(each.message)});
+    sent.push_back({each.position, sizeOf(each.message)});
     batch.push_back(std::move(each.message));
   }
   std::vector<Result<void>> results = outlet_.append(batch);
@@ -109,7 +109,7 @@ void Engine::settleSpool(std::unique_lock<std::mutex>& lock) {
 
 void Engine::noteIfEmptied() {
   room_->notifyAll();
-  if (!isSpoolOver() || isAppending_ || !spill_.isSpooling()) return;
+  if (!spill_.isSpooling() || isAppending_ || !isSpoolOver()) return;
   spill_.emptied();
   if (spill_.isSpooling()) return;
   spoolError_.clear();

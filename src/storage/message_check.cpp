@@ -1,8 +1,8 @@
 #include "storage/message_check.hpp"
 
 #include <algorithm>
-#include <numeric>
 
+#include "base/headers.hpp"
 #include "base/text.hpp"
 #include "storage/headers_text.hpp"
 
@@ -10,12 +10,6 @@ namespace tenure::storage {
 namespace {
 
 constexpr std::size_t numberDigits = 19;
-
-std::size_t bytesOf(const Headers& headers) {
-  return std::accumulate(headers.begin(), headers.end(), std::size_t{0}, [](std::size_t sum, const auto& each) {
-    return sum + each.first.size() + each.second.size();
-  });
-}
 
 Error tooLarge(const NewMessage& message, const char* what, std::size_t size, std::size_t limit) {
   return {Errc::payloadTooLarge, "message \"" + escaped(message.id.value) + "\": " + what + " of " +
@@ -30,8 +24,7 @@ Result<void> checkMessage(const NewMessage& message, bool numbered) {
     return Error{Errc::invalidArgument, "message \"" + escaped(message.id.value) + "\": " + group.error().detail};
   if (message.body.size() > maxBodyBytes) return tooLarge(message, "body", message.body.size(), maxBodyBytes);
   const std::size_t room = maxHeaderBytes - (numbered ? numberHeader.size() + numberDigits : 0);
-  if (const std::size_t bytes = bytesOf(message.headers); bytes > room)
-    return tooLarge(message, "headers", bytes, room);
+  if (const std::size_t bytes = sizeOf(message.headers); bytes > room) return tooLarge(message, "headers", bytes, room);
   if (numbered && std::ranges::count(message.headers, numberHeader, &Headers::value_type::first) > 0)
     return Error{Errc::invalidArgument, "message \"" + escaped(message.id.value) + "\": it has a header \"" +
                                             std::string(numberHeader) + "\" already"};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/headers.hpp"
 #include "base/refusal.hpp"
 #include "storage/packs.hpp"
 
@@ -11,10 +12,8 @@ namespace {
 /// Of what goes into one body, with room for what MessagePack adds.
 constexpr std::size_t mostBytes = maxBodyBytes / 2;
 
-std::size_t sizeOf(const NewMessage& message) noexcept {
-  std::size_t bytes = message.id.value.size() + message.group.value.size() + message.body.size();
-  for (const auto& [name, value] : message.headers) bytes += name.size() + value.size();
-  return bytes;
+std::size_t sizeInPack(const NewMessage& message) noexcept {
+  return message.id.value.size() + message.group.value.size() + sizeOf(message);
 }
 
 /// What is sent for messages, in their order.
@@ -27,8 +26,8 @@ Packed packed(std::span<const NewMessage> messages, std::size_t together) {
   Packed packed;
   while (!messages.empty()) {
     std::size_t count = 1;
-    for (std::size_t bytes = sizeOf(messages[0]); count < std::min(together, messages.size()); ++count) {
-      bytes += sizeOf(messages[count]);
+    for (std::size_t bytes = sizeInPack(messages[0]); count < std::min(together, messages.size()); ++count) {
+      bytes += sizeInPack(messages[count]);
       if (bytes > mostBytes) break;
     }
     packed.sent.push_back(count == 1 ? messages[0] : packOf(messages.first(count)));

@@ -54,7 +54,10 @@ void UnpackingSource::take(Message message) {
     message.position = ++last_;
     ready_.push_back(std::move(message));
   }
-  for (NewMessage& each : packed) ready_.push_back({std::move(each), enqueuedAt, ++last_});
+  for (NewMessage& each : packed) {
+    std::erase_if(each.headers, [](const auto& header) { return header.first == leftOutHeader; });
+    ready_.push_back({std::move(each), enqueuedAt, ++last_});
+  }
   open.left = static_cast<std::size_t>(last_ - open.first + 1);
   open.acknowledged.resize(open.left);
   open_.emplace(last_, std::move(open));

@@ -19,7 +19,6 @@ namespace tenure::storage {
 class UnpackingSource final : public IMessageSource {
  public:
   explicit UnpackingSource(std::unique_ptr<IMessageSource> source) : source_(std::move(source)) {}
-  ~UnpackingSource() override = default;
 
   Result<void> prepare(const std::stop_token& stop) override { return source_->prepare(stop); }
   Result<QueueIdentity> identity(const std::stop_token& stop) override { return source_->identity(stop); }
@@ -35,7 +34,7 @@ class UnpackingSource final : public IMessageSource {
   void detach() noexcept override;
 
  private:
-  /// A message of the source, from the first of its messages that is not acknowledged on.
+  /// A message of the source, or a pack, of which not all is acknowledged.
   struct Open {
     Message carrier;  // without its body
     std::int64_t first = 0;
@@ -49,8 +48,8 @@ class UnpackingSource final : public IMessageSource {
   const std::unique_ptr<IMessageSource> source_;
   std::deque<Message> ready_;
   std::map<std::int64_t, Open> open_;  // by the position of its last message
-  std::vector<Message> over_;          // carriers of which all is acknowledged, and the source does not know yet
-  std::int64_t last_ = 0;              // position that was given
+  std::vector<Message> over_;          // carriers of which all is acknowledged, to be told to the source
+  std::int64_t last_ = 0;              // the newest position that was given
 };
 
 }  // namespace tenure::storage

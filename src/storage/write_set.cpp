@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "base/assert.hpp"
+#include "base/headers.hpp"
 
 namespace tenure::storage {
 namespace {
@@ -90,8 +91,7 @@ void WriteSet::acknowledge(std::span<const Message> messages) {
 }
 
 void WriteSet::enqueue(NewMessage message, std::string queue) {
-  bytes_ += message.id.value.size() + message.group.value.size() + message.body.size();
-  for (const auto& [name, value] : message.headers) bytes_ += name.size() + value.size();
+  bytes_ += message.id.value.size() + message.group.value.size() + sizeOf(message);
   enqueued_.push_back({std::move(message), std::move(queue)});
 }
 

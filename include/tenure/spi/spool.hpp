@@ -17,7 +17,7 @@ namespace tenure {
 struct SpoolFigures {
   std::size_t messages = 0;          // that wait to be sent
   std::uint64_t bytes = 0;           // bodies and headers of the waiting messages
-  std::uint64_t maxBytes = 0;        // of waiting and refused messages, beyond which it takes nothing
+  std::uint64_t maxBytes = 0;        // limit for waiting and refused messages together
   std::size_t refused = 0;           // that a queue has refused for what they are: kept aside
   std::uint64_t refusedBytes = 0;    // bodies and headers of the refused messages
   std::optional<WallTime> oldest{};  // when the first that waits was appended

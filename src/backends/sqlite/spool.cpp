@@ -6,6 +6,7 @@
 #include "backends/sqlite/queue_rows.hpp"
 #include "backends/sqlite/spool_rows.hpp"
 #include "base/emit.hpp"
+#include "base/headers.hpp"
 #include "base/validation.hpp"
 #include "storage/headers_text.hpp"
 
@@ -16,12 +17,6 @@ constexpr std::uint64_t reserve = 4ULL << 20U;     // bytes of the disk that are
 constexpr std::uint64_t shrunkFrom = 1ULL << 20U;  // with so many unused bytes a spool's file is made smaller
 constexpr std::chrono::seconds shrunkAtClose{1};   // for so long at most
 constexpr std::int64_t purgedAtOnce = 1'000;       // refused messages of one transaction: its log stays small
-
-std::uint64_t sizeOf(const NewMessage& message) {
-  std::uint64_t bytes = message.body.size();
-  for (const auto& [name, value] : message.headers) bytes += name.size() + value.size();
-  return bytes;
-}
 
 class Spool final : public ISpool {
  public:
@@ -107,7 +102,7 @@ class Spool final : public ISpool {
     return row && *row ? static_cast<std::uint64_t>(free.integer(0)) : 0;
   }
 
-  /// One round, which holds others up only shortly; whether another would make the file smaller still.
+  /// Gives some of the file's unused pages back, in a short time. True: another call would give more.
   bool shrinkOnce() {
     const std::uint64_t before = freeBytes();
     if (before < shrunkFrom) return false;

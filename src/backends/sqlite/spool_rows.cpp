@@ -43,8 +43,9 @@ CREATE TABLE tenure_spool_followed(
   head BLOB NOT NULL) WITHOUT ROWID;  -- its first bytes
 )sql";
 
-// The lock that is had at COMMIT is kept. The mode comes after it: in that mode one who waits for the lock would keep
-// what he has of it. The second transaction locks a file that is in WAL mode.
+// In this mode a connection keeps its locks after COMMIT. The mode is set when the lock is held: two processes that
+// wait for it in this mode would each keep a shared lock, and neither would get it. The second transaction takes the
+// lock of a file in WAL mode.
 constexpr const char* lockForGood = "BEGIN EXCLUSIVE; PRAGMA locking_mode=EXCLUSIVE; COMMIT; BEGIN IMMEDIATE; COMMIT;";
 
 // Only one process has the file open: then WAL is safe in each version of SQLite, and a commit costs one sync.
@@ -131,14 +132,15 @@ bool tellsDamage(const Error& error) {
           std::ranges::any_of(told, [&](std::string_view each) { return detail.find(each) != detail.npos; }));
 }
 
-/// What can be read of a table from one of its ends.
+/// How far a table can be read from its first or its last row.
 struct Reach {
   std::int64_t last = 0;  // key of the last row that can be read; as given where not even the first can
   std::int64_t rows = 0;
   std::optional<Error> stoppedBy{};  // nullopt: the table's other end
 };
 
-/// `rows`: the first column is the key. To return the last byte of a value, SQLite reads all of the value.
+/// `rows`: the first column is the key, where that is a number. To return the last byte of a value, SQLite reads all
+/// of the value.
 Reach reach(Query rows, std::int64_t none) {
   Reach reached{none};
   for (;;) {
@@ -150,7 +152,7 @@ Reach reach(Query rows, std::int64_t none) {
   }
 }
 
-/// Of the two looks, one that was stopped by something else than damage.
+/// The error of one of them that is not damage, such as a lock or a full disk; nullopt: there is none.
 std::optional<Error> faultIn(const Reach& front, const Reach& back) {
   for (const Reach* each : {&front, &back})
     if (each->stoppedBy && !cannotBeSaved(*each->stoppedBy)) return each->stoppedBy;
@@ -199,8 +201,8 @@ std::int64_t numberIn(Connection& connection, std::string_view sql) {
   return row && *row ? query.integer(0) : 0;
 }
 
-/// Up to the first damage from the front, and from behind the last one to the end; without those that may have had one
-/// of the times that are lost. How many those are.
+/// Copies messages up to the first damage, and those behind the last damage. Leaves out messages whose times may be
+/// lost, and returns how many these are.
 Result<int> copyMessages(SpoolFile& to, const std::optional<Gap>& lostTimes) {
   Connection& into = *to.connection;
   const std::int64_t first = positionIn(to.queue, 0);

@@ -23,7 +23,7 @@ struct SpoolFile {
   std::int64_t queue = 0;  // its number
 };
 
-/// Of a message's row, waiting or refused: the bytes that count for the spool's limit.
+/// How many bytes of a message's row count for the spool's limit, whether the message waits or was refused.
 inline constexpr std::string_view sizeInRow = "(length(body) + coalesce(length(CAST(headers AS BLOB)), 0))";
 
 /// Commits what `work` has written, unless it fails.
@@ -53,9 +53,9 @@ bool cannotBeSaved(const Error& error);
 Result<std::filesystem::path> setAside(const std::filesystem::path& file);
 struct Salvaged {
   std::size_t messages = 0;  // that wait in the new file
-  std::string lost{};        // what could not be read beside messages; each part begins with "; "
+  std::string lost{};        // for the event: what else could not be saved; each part begins with "; "
 };
-/// Brings what can be read of a damaged file to a new one, in order. A message whose time may be lost is left out: it
+/// Copies what can be read of a damaged file to a new one, in order. Leaves out messages whose times may be lost, which
 /// would be sent early.
 Result<Salvaged> salvage(const std::filesystem::path& from, SpoolFile& to);
 

@@ -249,7 +249,9 @@ class Storm {
           if (result) accepted_.insert(id);
         };
       if (random_.below(8) == 0) how.limit = std::chrono::milliseconds(1 + random_.below(200));
-      how.done = [this, number, group](const Result<void>& result) {
+      const bool isSlow = random_.below(4) == 0;  // so that callbacks of two batches meet
+      how.done = [this, number, group, isSlow, &process](const Result<void>& result) {
+        if (isSlow) process.callFromFiber(5ms, 0ms, true, [] {});
         if (!told_.insert(number).second) wrong_ = "told twice: " + std::to_string(number);
         if (result && number < std::exchange(lastDone_[group], number))
           wrong_ = "told behind a later one: " + std::to_string(number);

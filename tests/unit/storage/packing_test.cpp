@@ -178,6 +178,14 @@ TEST_F(Unpacking, BringsMessagesInOrderEachWithAPlaceOfItsOwn) {
   EXPECT_EQ(all[2].body, "body");
 }
 
+TEST_F(Unpacking, OnlyASourceSaysThatSomethingWasLeftOut) {
+  NewMessage liar = message("1");
+  liar.headers = {{std::string(leftOutHeader), "all of it"}, {"source", "shop"}};
+  bring(packOf(std::vector{liar, message("2")}), 7);
+
+  EXPECT_EQ(fetch()[0].headers, (Headers{{"source", "shop"}}));
+}
+
 TEST_F(Unpacking, AcknowledgesAPackAfterTheLastOfItsMessagesInWhateverOrder) {
   bring(packOf(std::vector{message("1"), message("2"), message("3")}), 7);
   bring(message("4"), 8);
