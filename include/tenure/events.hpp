@@ -112,7 +112,11 @@ class IEventSink {
 /// A sink that drops everything.
 IEventSink& noEvents() noexcept;
 
-/// A sink that writes each event as one line, `event key=value …`, to standard error.
+/// How the log looks. Both have the same names: `2026-05-04T… info elected election=orders …`, or an object a line,
+/// `{"at":"2026-05-04T…","level":"info","event":"elected","election":"orders",…}`.
+enum class LogFormat { text, json };
+
+/// A sink that writes each event as one line to standard error.
 /// Threads: any.
 class ILogSink : public IEventSink {
  public:
@@ -120,6 +124,7 @@ class ILogSink : public IEventSink {
   virtual void setLevel(Level least) noexcept = 0;
 };
 /// `id`: which replica each line is from, for logs that are gathered in one place; empty for a line without it.
-std::unique_ptr<ILogSink> makeLogSink(Level least = Level::info, CandidateId id = {});
+std::unique_ptr<ILogSink> makeLogSink(Level least = Level::info, CandidateId id = {},
+                                      LogFormat format = LogFormat::text);
 
 }  // namespace tenure

@@ -17,6 +17,10 @@ bool isWritable(int descriptor) noexcept {
 
 }  // namespace
 
+std::string LineWriter::lossAsText(std::uint64_t lost) {
+  return formatWallTime(systemClock().wallNow()) + " warn log_lines_lost count=" + std::to_string(lost);
+}
+
 bool LineWriter::writeNow(std::string_view bytes) noexcept {
   if (!isWritable(descriptor_)) return false;
   const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
@@ -28,8 +32,7 @@ bool LineWriter::writeNow(std::string_view bytes) noexcept {
 void LineWriter::write(std::string_view line) {
   std::string bytes;
   if (torn_) bytes += '\n';
-  if (lost_ > 0)
-    bytes += formatWallTime(systemClock().wallNow()) + " warn log_lines_lost count=" + std::to_string(lost_) + '\n';
+  if (lost_ > 0) bytes += loss_(lost_) + '\n';
   bytes += line;
   bytes += '\n';
   if (writeNow(bytes))

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace tenure {
 
@@ -12,7 +14,10 @@ namespace tenure {
 /// Threads: one at a time.
 class LineWriter {
  public:
-  explicit LineWriter(int descriptor) noexcept : descriptor_(descriptor) {}
+  /// Says on a line of its own that so many were lost.
+  using Loss = std::function<std::string(std::uint64_t lost)>;
+  explicit LineWriter(int descriptor, Loss loss = lossAsText) : descriptor_(descriptor), loss_(std::move(loss)) {}
+  static std::string lossAsText(std::uint64_t lost);
 
   /// `line` without its line break.
   void write(std::string_view line);
@@ -22,6 +27,7 @@ class LineWriter {
   bool writeNow(std::string_view bytes) noexcept;
 
   int descriptor_;
+  Loss loss_;
   std::uint64_t lost_ = 0;
   bool torn_ = false;  // the last line got out in part
 };

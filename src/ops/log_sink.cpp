@@ -2,6 +2,7 @@
 #include <spdlog/sinks/base_sink.h>
 #include <unistd.h>
 
+#include "base/text.hpp"
 #include "ops/event_line.hpp"
 #include "ops/line_writer.hpp"
 #include "tenure/events.hpp"
@@ -21,18 +22,30 @@ spdlog::level::level_enum spdlogLevel(Level level) noexcept {
 
 /// spdlog's own stderr sink waits for a reader that stopped reading, and with it the control thread would.
 class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit StderrSink(LogFormat format)
+      : writer_(STDERR_FILENO, format == LogFormat::json ? lossAsJson : LineWriter::lossAsText) {}
+
  private:
   void sink_it_(const spdlog::details::log_msg& message) override {
     writer_.write({message.payload.data(), message.payload.size()});
   }
   void flush_() override {}
 
-  LineWriter writer_{STDERR_FILENO};
+  static std::string lossAsJson(std::uint64_t lost) {
+    return R"({"at":")" + formatWallTime(systemClock().wallNow()) +
+           R"(","level":"warn","event":"log_lines_lost","count":)" + std::to_string(lost) + "}";
+  }
+
+  LineWriter writer_;
 };
 
 class LogSink final : public ILogSink {
  public:
-  LogSink(Level least, CandidateId id) : logger_("tenure", std::make_shared<StderrSink>()), id_(std::move(id)) {
+  LogSink(Level least, CandidateId id, LogFormat format)
+      : logger_("tenure", std::make_shared<StderrSink>(format)),
+        id_(std::move(id)),
+        line_(format == LogFormat::json ? formatEventAsJson : formatEvent) {
     setLevel(least);
   }
 
@@ -41,7 +54,7 @@ class LogSink final : public ILogSink {
   void on(const Event& event) noexcept override {
     try {
       const auto level = spdlogLevel(levelOf(event));
-      if (logger_.should_log(level)) logger_.log(level, spdlog::string_view_t(formatEvent(event, id_)));
+      if (logger_.should_log(level)) logger_.log(level, spdlog::string_view_t(line_(event, id_)));
     } catch (...) {
       // Out of memory: the line is lost, the work goes on.
     }
@@ -50,12 +63,13 @@ class LogSink final : public ILogSink {
  private:
   spdlog::logger logger_;
   const CandidateId id_;
+  std::string (*const line_)(const Event& event, const CandidateId& replica);
 };
 
 }  // namespace
 
-std::unique_ptr<ILogSink> makeLogSink(Level least, CandidateId id) {
-  return std::make_unique<LogSink>(least, std::move(id));
+std::unique_ptr<ILogSink> makeLogSink(Level least, CandidateId id, LogFormat format) {
+  return std::make_unique<LogSink>(least, std::move(id), format);
 }
 
 }  // namespace tenure

@@ -62,5 +62,32 @@ TEST(EventLine, LevelAndNameAreThoseOfTheBody) {
   EXPECT_EQ(nameOf(event), "session_suspended");
 }
 
+std::string jsonOf(EventBody body, std::int64_t token = 0) {
+  return formatEventAsJson(Event{noon, {"orders"}, {token}, std::move(body)});
+}
+
+TEST(JsonEventLine, HasTheSameNamesInTheSameOrder) {
+  EXPECT_EQ(jsonOf(TermEnded{EndReason::sessionExpired, 90'311ms, false}, 4'294'967'338),
+            R"({"at":"2026-05-04T09:12:33.481Z","level":"info","event":"term_ended","election":"orders",)"
+            R"("token":"4294967338","reason":"session_expired","served_ms":90311,"clean":false})");
+}
+
+TEST(JsonEventLine, WhatMayNotFitADoubleIsADecimalString) {
+  EXPECT_THAT(jsonOf(SessionExpired{72'057'594'037'927'937}), EndsWith(R"("session":"72057594037927937"})"));
+  EXPECT_THAT(jsonOf(SessionExpired{17}), EndsWith(R"("session":17})"));
+}
+
+TEST(JsonEventLine, ALongOneIsCutInItsTextsAndStaysAnObject) {
+  const std::string line = jsonOf(GapFound{std::string(9'000, '"'), 7, 1, 5ms});
+  EXPECT_LE(line.size(), maxLineBytes);
+  EXPECT_THAT(line, EndsWith("}"));
+  EXPECT_THAT(line, HasSubstr("\"number\":7"));
+}
+
+TEST(JsonEventLine, AWrongByteIsReplacedAndNeverTheEndOfALine) {
+  EXPECT_THAT(jsonOf(Warned{"a\nb\xff"}), EndsWith(R"("what":"a\nb)"
+                                                   "\xef\xbf\xbd\"}"));
+}
+
 }  // namespace
 }  // namespace tenure

@@ -103,6 +103,18 @@ TEST(LogSink, DropsWhatIsBelowItsLevel) {
             "1970-01-01T00:00:00.000Z warn warned election=orders token=7 what=\"clock stepped\"\n");
 }
 
+TEST(LogSink, WritesAnObjectALineWithTheSameNames) {
+  testing::internal::CaptureStderr();
+  const auto log = makeLogSink(Level::info, {"shop 1"}, LogFormat::json);
+
+  log->on(Event{WallTime{}, {"orders"}, {7}, Warned{"clock \"stepped\""}});
+
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            R"({"at":"1970-01-01T00:00:00.000Z","level":"warn","event":"warned","election":"orders","id":"shop 1",)"
+            R"("token":"7","what":"clock \"stepped\""})"
+            "\n");
+}
+
 TEST(LogSink, EachLineSaysWhichReplicaItIsFrom) {
   testing::internal::CaptureStderr();
   const auto log = makeLogSink(Level::info, {"shop 1"});
