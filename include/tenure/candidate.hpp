@@ -10,6 +10,10 @@
 #include "tenure/events.hpp"
 #include "tenure/values.hpp"
 
+namespace boost::asio {
+class io_context;
+}
+
 namespace tenure {
 
 /// How to reach the ensemble.
@@ -123,6 +127,9 @@ class Candidate {
   /// Borrows the career and the event sink; both must outlive it. Refuses options that do not fit together by
   /// throwing std::system_error with Errc::configurationRefused; what() lists every complaint.
   Candidate(CandidateOptions options, ILeaderCareer& career, IEventSink& events);
+  /// The same on a loop of the caller's, borrowed, that nothing else runs: what the program puts on it (a server,
+  /// timers) runs on the control thread, and must not block. run() runs it, and stops it in the end.
+  Candidate(CandidateOptions options, ILeaderCareer& career, IEventSink& events, boost::asio::io_context& loop);
   ~Candidate();
 
   /// Contends until stop() or a fatal error. Blocks. Call once. No phase runs any more when it returns: one that stays
@@ -143,9 +150,12 @@ class Candidate {
   void handOver(const CandidateId& to) noexcept;
   /// Ends the idle interval: `execute` is called now.
   void wake() noexcept;
+  /// The term in office, from its election until it is resigned; it may no longer be valid.
+  std::optional<Term> term() const;
 
  private:
   friend int runUntilSignalled(const std::vector<Candidate*>& candidates);
+  friend struct CandidateAccess;
   class Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/asio_loop.hpp"
+#include "career/candidate_access.hpp"
 #include "career/candidate_options.hpp"
 #include "career/career_runner.hpp"
 #include "career/last_will.hpp"
@@ -53,9 +54,12 @@ ElectionSettings settingsOf(const CandidateOptions& options, LastWill& lastWill)
 /// Wires the rooms together; everything but the career itself lives on the thread that calls run().
 class Candidate::Impl {
  public:
-  Impl(const CandidateOptions& options, ILeaderCareer& career, IEventSink& events)
-      : emit_(events, systemClock(), options.election),
+  Impl(const CandidateOptions& options, ILeaderCareer& career, IEventSink& events, boost::asio::io_context* loop)
+      : own_(loop == nullptr ? std::make_unique<boost::asio::io_context>(1) : nullptr),
+        context_(loop == nullptr ? *own_ : *loop),
+        emit_(events, systemClock(), options.election),
         clearWay_(digestTravelsInClear(options.zookeeper)),
+        paths_(options.root, options.election),
         onReload_(options.onReload),
         children_(options.lastWill),
         lastWill_(loop_, options.lastWill, options.zookeeper, emit_),
@@ -80,6 +84,7 @@ class Candidate::Impl {
   }
 
   career::CareerRunner& runner() noexcept { return runner_; }
+  void view(Callback<ElectionView> done) { readElection(*coordination_, paths_, std::move(done)); }
 
   void stop() noexcept {
     loop_.post([this] {
@@ -148,10 +153,12 @@ class Candidate::Impl {
     }
   }
 
-  boost::asio::io_context context_{1};
+  const std::unique_ptr<boost::asio::io_context> own_;
+  boost::asio::io_context& context_;
   AsioLoop loop_{context_};
   Emitter emit_;
   std::optional<std::string> clearWay_;  // on which the digest could be read
+  const ElectionPaths paths_;
   std::function<void()> onReload_;
   LastWillOptions children_;  // what it says of them
   bool signalsAdded_ = false;
@@ -167,7 +174,9 @@ class Candidate::Impl {
 };
 
 Candidate::Candidate(CandidateOptions options, ILeaderCareer& career, IEventSink& events)
-    : impl_(std::make_unique<Impl>(checked(std::move(options)), career, events)) {}
+    : impl_(std::make_unique<Impl>(checked(std::move(options)), career, events, nullptr)) {}
+Candidate::Candidate(CandidateOptions options, ILeaderCareer& career, IEventSink& events, boost::asio::io_context& loop)
+    : impl_(std::make_unique<Impl>(checked(std::move(options)), career, events, &loop)) {}
 Candidate::~Candidate() = default;
 
 ExitStatus Candidate::run() { return impl_->run(); }
@@ -191,5 +200,9 @@ void Candidate::stop() noexcept { impl_->stop(); }
 void Candidate::handOver() noexcept { impl_->handOver(std::string("program")); }
 void Candidate::handOver(const CandidateId& to) noexcept { impl_->handOver(to); }
 void Candidate::wake() noexcept { impl_->runner().wake(); }
+void CandidateAccess::view(const Candidate& candidate, Callback<ElectionView> done) {
+  candidate.impl_->view(std::move(done));
+}
+std::optional<Term> Candidate::term() const { return impl_->runner().term(); }
 
 }  // namespace tenure

@@ -29,8 +29,17 @@ void CareerRunner::wake() noexcept {
   });
 }
 
+std::optional<Term> CareerRunner::term() const {
+  const std::lock_guard lock(termMutex_);
+  if (!term_ || inOffice() != term_->identity().token) return std::nullopt;
+  return Term(term_);
+}
+
 void CareerRunner::onElected(std::shared_ptr<TermState> term) {
-  term_ = std::move(term);
+  {
+    const std::lock_guard lock(termMutex_);
+    term_ = std::move(term);
+  }
   feed(Elected{term_->identity().token});
 }
 

@@ -10,6 +10,8 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 
 #include "base/emit.hpp"
@@ -44,6 +46,9 @@ class CareerRunner final : public IElectionListener {
 
   /// The term in office, 0 without one.
   FencingToken inOffice() const noexcept { return FencingToken{inOffice_.load(std::memory_order_acquire)}; }
+
+  /// Until it is resigned. Threads: any.
+  std::optional<Term> term() const;
 
   /// Before the loop runs: a phase that stays away ends the process.
   void exitWhenHung() noexcept { machine_.exitWhenHung(); }
@@ -80,8 +85,9 @@ class CareerRunner final : public IElectionListener {
   Emitter emit_;
   CareerOutlets outlets_;
 
-  std::stop_source preparing_;       // of the latest preparation
-  std::shared_ptr<TermState> term_;  // the latest
+  std::stop_source preparing_;  // of the latest preparation
+  mutable std::mutex termMutex_;
+  std::shared_ptr<TermState> term_;  // the latest; written on the loop, read there without the mutex
   std::deque<Input> inputs_;         // what came in while an action was performed
   bool feeding_ = false;
   TimerId timer_ = 0;
