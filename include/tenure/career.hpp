@@ -15,6 +15,8 @@ namespace tenure {
 /// The phases of a term. All run on one career thread, never two at a time, and may block.
 ///
 ///   (check) → (prepare) → inaugurate once → execute again and again → handOver once
+///                                                  ⇅ while paused
+///                                                 rest
 ///
 /// Errors:  an exception from any phase ends the term in order, with a backoff before the next candidacy;
 ///          throw EndTerm to say why and to choose whether it counts as a failure
@@ -42,6 +44,12 @@ class ILeaderCareer {
 
   /// One step of work. True: call me again now. False: nothing to do, wait for the idle interval or a wake-up.
   virtual bool execute(const Term& term) = 0;
+
+  /// The election is paused. Return when nothing that this career has begun is still under way, or when
+  /// `term.isPaused()` no longer holds. Called once a pause, when no `execute` runs; none runs until the election is
+  /// resumed. An `execute` that does many things in one call asks `term.mayBeginWork()` before each.
+  /// The limit is that of `execute`.
+  virtual void rest(const Term& term) { static_cast<void>(term); }
 
   /// The term ends. Called once for each term that was inaugurated or tried to be, whatever ended it
   /// (`term.endReason()` says what). When the term is no longer valid, only local cleaning up is allowed.

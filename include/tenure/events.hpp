@@ -67,6 +67,11 @@ struct StatusReported {
   std::string status;
   void fields(auto&& f) const { f("status", status); }
 };
+struct HttpServed {
+  TENURE_EVENT("http_served", info)  // health and metrics are answered here
+  std::string address;
+  void fields(auto&& f) const { f("address", address); }
+};
 struct Reloaded {
   TENURE_EVENT("reloaded", info)  // asked for by SIGHUP
   std::string what;
@@ -85,14 +90,14 @@ using EventBody =
                  StoodBy, ForeignChildIgnored, BarrierBegan, BarrierEnded, Elected, CandidacyLost, ElectionFailed,
                  HandoverAsked, HandoverScheduled, HandoverDeclined, HandoverCancelled, CandidateSentBack,
                  SettingsDiffer, SteppedAside, LeaseSoftLimitPassed, Prepared, NotReady, Ready, TermBegan, Inaugurated,
-                 PhaseFailed, PhaseOverran, TermEnded, GaveUp, Left, LastWillReady, LastWillOff, LastWillLost,
-                 FenceClaimed, FenceRefused, CommitFenced, StoreBusy, HolderEvicted, BatchCommitted, DuplicateDropped,
-                 AttemptFailed, MessagePostponed, MessageForgone, SuspectsFound, MessageSuspected, MessageDeadLettered,
-                 KeysPruned, KeyAlarmRaised, ScheduledLate, QueueUnread, BeyondHorizon, OutageBegan, OutageEnded,
-                 CommandStarted, CommandEnded, StatusReported, Reloaded, Warned, RequestsCoalesced, MessageHeldBack,
-                 MessageSkipped, QueueBlocked, QueueUnblocked, BatchSplit, MessageKept, GapFound, GapSkipped,
-                 ConsumerStopped, ConsumerResumed, ClockDistrusted, MessageStuck, QueueHeldUp, SpoolBegan, SpoolEmptied,
-                 SpoolRefused, SpoolDamaged, MessagesGivenUp>;
+                 PhaseFailed, PhaseOverran, Paused, CameToRest, Resumed, TermEnded, GaveUp, Left, LastWillReady,
+                 LastWillOff, LastWillLost, FenceClaimed, FenceRefused, CommitFenced, StoreBusy, HolderEvicted,
+                 BatchCommitted, DuplicateDropped, AttemptFailed, MessagePostponed, MessageForgone, SuspectsFound,
+                 MessageSuspected, MessageDeadLettered, KeysPruned, KeyAlarmRaised, ScheduledLate, QueueUnread,
+                 BeyondHorizon, OutageBegan, OutageEnded, CommandStarted, CommandEnded, StatusReported, HttpServed,
+                 Reloaded, Warned, RequestsCoalesced, MessageHeldBack, MessageSkipped, QueueBlocked, QueueUnblocked,
+                 BatchSplit, MessageKept, GapFound, GapSkipped, ConsumerStopped, ConsumerResumed, ClockDistrusted,
+                 MessageStuck, QueueHeldUp, SpoolBegan, SpoolEmptied, SpoolRefused, SpoolDamaged, MessagesGivenUp>;
 
 struct Event {
   WallTime at{};

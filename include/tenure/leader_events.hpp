@@ -179,6 +179,26 @@ struct PhaseOverran {
   std::chrono::milliseconds limit{};
   void fields(auto&& f) const { f("phase", phase), f("limit_ms", limit); }
 };
+struct Paused {
+  TENURE_EVENT("paused", warn)  // told by each leader: nothing new begins
+  std::string by;
+  std::string why;
+  WallTime until{};  // 1970: until an operator resumes the election
+  void fields(auto&& f) const {
+    f("by", by), f("why", why);
+    if (until != WallTime{}) f("until", until);
+  }
+};
+struct CameToRest {
+  TENURE_EVENT("came_to_rest", info)  // paused, and nothing is in hand any more
+  std::chrono::milliseconds took{};   // since the leader has heard of the pause
+  void fields(auto&& f) const { f("took_ms", took); }
+};
+struct Resumed {
+  TENURE_EVENT("resumed", info)
+  std::chrono::milliseconds lasted{};  // since the pause was asked for
+  void fields(auto&& f) const { f("lasted_ms", lasted); }
+};
 struct TermEnded {
   TENURE_EVENT("term_ended", info)
   EndReason reason = EndReason::none;

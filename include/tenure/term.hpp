@@ -83,8 +83,12 @@ class Term {
   /// limit and grace after the running phase began or last reported progress. Read it right before anything the
   /// outside world can see. After a pause of the process the first call is false.
   bool valid() const noexcept;
-  /// True until the soft limit (a third, and the phase's limit): begin new work only then.
+  /// True until the soft limit (a third, and the phase's limit), and not while the election is paused: begin new work
+  /// only then.
   bool mayBeginWork() const noexcept;
+  /// An operator has paused the election (`tenure pause`): what has begun is finished, nothing new begins, and the term
+  /// goes on.
+  bool isPaused() const noexcept;
   /// Time left until the hard limit, zero or negative when it has passed.
   Duration remaining() const noexcept;
   /// The hard limit itself, as far as it is known now; BootTime::min() once the lease is over. For a deadline that

@@ -112,7 +112,8 @@ class Candidate::Impl {
             .leave = [this](Resignation how) { election_.leave(how == Resignation::unclean ? how : judged(how)); },
             .exit = [this](ExitStatus status, bool careerIsHome) { exit(status, careerIsHome); },
             .tellReadiness = [this](Readiness readiness,
-                                    const std::string& whyNot) { election_.tellReadiness(readiness, whyNot); }};
+                                    const std::string& whyNot) { election_.tellReadiness(readiness, whyNot); },
+            .tellRest = [this](FencingToken term) { election_.tellRest(term); }};
   }
 
   /// A career that is home speaks for itself. What it started may be out still.

@@ -1,7 +1,6 @@
 #include "career/career_machine.hpp"
 
 #include "base/assert.hpp"
-#include "fencing/term_state.hpp"
 
 namespace tenure::career {
 namespace {
@@ -46,6 +45,7 @@ std::string_view toString(Phase phase) noexcept {
     case Phase::prepare: return "prepare";
     case Phase::inaugurate: return "inaugurate";
     case Phase::execute: return "execute";
+    case Phase::rest: return "rest";
     case Phase::handOver: return "hand_over";
   }
   return "unknown";
@@ -75,6 +75,7 @@ void CareerMachine::handle(const Elected& input) {
   office_ = Office{};
   office_->term = input.term;
   office_->began = now_;
+  office_->hold = input.hold;
   mayPrepare_ = mayCheck_ = next_ = false;
   lookAgain_ = never;
   act(Tell{input.term, TermBegan{}});
@@ -82,6 +83,14 @@ void CareerMachine::handle(const Elected& input) {
   office_->phaseLimit = preparation_->limit;
   office_->overran = preparation_->overran;
   stopPreparing();
+}
+
+void CareerMachine::handle(const WorkHeld& input) {
+  if (!office_ || office_->term != input.term) return;
+  office_->hold = input.hold;
+  office_->isAtRest = office_->isAtRest && input.hold == Hold::paused;
+  office_->pausedThroughout = office_->pausedThroughout && input.hold == Hold::paused;
+  if (office_->waits) goOn();
 }
 
 void CareerMachine::handle(const TermLost& input) {
@@ -123,14 +132,15 @@ void CareerMachine::handle(const PhaseEnded& input) {
     case Phase::prepare: return;  // comes home as PreparationEnded
     case Phase::inaugurate: return afterInaugurate(input.outcome);
     case Phase::execute: return afterExecute(input.outcome);
+    case Phase::rest: return afterRest(input.outcome);
     case Phase::handOver: return comeHome();
   }
 }
 
 void CareerMachine::handle(const Woken&) {
   if (!office_) return;
-  if (!isOut()) return run(Phase::execute);
-  office_->woken = true;
+  if (isOut()) office_->woken = true;
+  if (office_->waits && office_->hold == Hold::none) run(Phase::execute);
 }
 
 void CareerMachine::handle(const Tick&) {
@@ -182,8 +192,9 @@ void CareerMachine::run(Phase phase) {
   TENURE_ASSERT(!office.running && !office.handedOver);
   office.running = phase;
   office.phaseLimit = now_ + limitOf(phase);
-  office.overran = false;
+  office.overran = office.waits = false;
   office.nextExecute = never;
+  office.pausedThroughout = phase == Phase::rest;
   if (phase == Phase::execute) office.woken = false;
   if (phase == Phase::handOver) {
     office.handedOver = true;
@@ -199,13 +210,37 @@ void CareerMachine::afterInaugurate(Outcome outcome) {
   if (office_->ending != EndReason::none) return run(Phase::handOver);
   act(Tell{office_->term, Inaugurated{duration_cast<milliseconds>(now_ - office_->began)}});
   act(TellReadiness{Readiness::inaugurated});
-  run(Phase::execute);
+  goOn();
 }
 
 void CareerMachine::afterExecute(Outcome outcome) {
   if (office_->ending != EndReason::none) return run(Phase::handOver);
-  if (outcome == Outcome::again || (outcome == Outcome::idle && office_->woken)) return run(Phase::execute);
-  office_->nextExecute = now_ + (outcome == Outcome::idle ? limits_.idleInterval : leaseRetry);
+  const bool hasMore = outcome == Outcome::again || (outcome == Outcome::idle && office_->woken);
+  if (hasMore || office_->hold != Hold::none) return goOn();
+  wait(now_ + (outcome == Outcome::idle ? limits_.idleInterval : leaseRetry));
+}
+
+void CareerMachine::afterRest(Outcome outcome) {
+  if (office_->ending != EndReason::none) return run(Phase::handOver);
+  if (office_->pausedThroughout && outcome == Outcome::done) {
+    office_->isAtRest = true;
+    act(TellRest{office_->term});
+  }
+  goOn();
+}
+
+/// After a phase, or when the hold has changed meanwhile.
+void CareerMachine::goOn() {
+  switch (office_->hold) {
+    case Hold::none: return run(Phase::execute);
+    case Hold::unread: return wait(never);
+    case Hold::paused: return office_->isAtRest ? wait(never) : run(Phase::rest);
+  }
+}
+
+void CareerMachine::wait(BootTime nextExecute) {
+  office_->waits = true;
+  office_->nextExecute = nextExecute;
 }
 
 void CareerMachine::endTerm(EndReason reason) {
@@ -213,7 +248,7 @@ void CareerMachine::endTerm(EndReason reason) {
   if (!isWorse(reason, office.ending)) return;
   office.ending = reason;
   act(StopPhase{office.term, reason});
-  if (!isOut() && !office.handedOver && office.nextExecute != never) run(Phase::handOver);
+  if (office.waits) run(Phase::handOver);
 }
 
 void CareerMachine::drain() {
@@ -322,7 +357,8 @@ milliseconds CareerMachine::limitOf(Phase phase) const noexcept {
   switch (phase) {
     case Phase::prepare: return limits_.prepare;
     case Phase::inaugurate: return limits_.inaugurate;
-    case Phase::execute: return limits_.execute;
+    case Phase::execute:
+    case Phase::rest: return limits_.execute;
     case Phase::handOver: return limits_.handOver;
   }
   return limits_.execute;
@@ -340,10 +376,11 @@ void CareerMachine::checkInvariants() const {
   if (!office_ || exited_) return;
   // Between phases a term waits for its next execute; an ending one never waits.
   TENURE_ASSERT(!preparation_ || !office_->running);
-  TENURE_ASSERT(isOut() || (office_->nextExecute != never && office_->ending == EndReason::none));
+  TENURE_ASSERT(isOut() || (office_->waits && office_->ending == EndReason::none));
+  TENURE_ASSERT(!office_->waits || office_->nextExecute != never || office_->hold != Hold::none);
   TENURE_ASSERT(!office_->handedOver || office_->running == Phase::handOver);
   TENURE_ASSERT(!office_->givenUp || course_ == Course::aborting);
-  TENURE_ASSERT(deadline() != never || !exitWhenHung_ || office_->givenUp);
+  TENURE_ASSERT(deadline() != never || !exitWhenHung_ || office_->givenUp || office_->waits);
 }
 
 }  // namespace tenure::career

@@ -1,7 +1,7 @@
 /// Decides what the career does next: which phase runs, when it has run too long, how its term is left, and with
 /// which status the candidate ends. Pure: one input in, a list of actions out.
 ///
-///                 Elected                       done                  idle ⇄ timer, wake-up
+///                 Elected                       done                  idle ⇄ timer, wake-up; rest ⇄ paused
 ///     standing by ───────► inaugurate ───────────────► execute … execute
 ///      ▲  │ ▲ next in line     │ any end of the term       │
 ///      │  ▼ │                  │                           │
@@ -36,12 +36,13 @@
 
 #include "election/records.hpp"
 #include "election/resignation.hpp"
+#include "fencing/term_state.hpp"
 #include "tenure/candidate.hpp"
 #include "tenure/events.hpp"
 
 namespace tenure::career {
 
-enum class Phase { prepare, inaugurate, execute, handOver };
+enum class Phase { prepare, inaugurate, execute, rest, handOver };
 std::string_view toString(Phase phase) noexcept;
 
 /// Why a phase did not end well. Made in one place from whatever user code threw.
@@ -53,7 +54,7 @@ struct Failure {
 /// How a phase came home.
 struct PhaseEnded {
   enum class Outcome {
-    done,      // inaugurate and handOver returned
+    done,      // inaugurate, rest and handOver returned
     again,     // execute has more to do
     idle,      // execute found nothing to do
     withheld,  // not begun: the term was stopped, or its lease too old to begin new work
@@ -78,6 +79,12 @@ struct NextInLine {
 };
 struct Elected {
   FencingToken term;
+  Hold hold = Hold::none;
+};
+/// Whether the election is paused, read anew.
+struct WorkHeld {
+  FencingToken term;
+  Hold hold = Hold::none;
 };
 /// The term is over without our doing. Its lease has been ended.
 struct TermLost {
@@ -101,8 +108,8 @@ struct HasLeft {};
 struct ElectionEnded {
   Error error;
 };
-using Input = std::variant<StandsBy, NextInLine, PreparationEnded, Elected, TermLost, HandoverAsked, StopAsked,
-                           PhaseEnded, Woken, Tick, HasLeft, ElectionEnded>;
+using Input = std::variant<StandsBy, NextInLine, PreparationEnded, Elected, WorkHeld, TermLost, HandoverAsked,
+                           StopAsked, PhaseEnded, Woken, Tick, HasLeft, ElectionEnded>;
 
 struct Prepare {
   bool onlyCheck = false;
@@ -125,6 +132,10 @@ struct StopPhase {
   FencingToken term;
   EndReason reason = EndReason::none;
 };
+/// The election is paused, and nothing that the career has begun is under way.
+struct TellRest {
+  FencingToken term;
+};
 /// End the term in the election and stand by again.
 struct Resign {
   Resignation how = Resignation::clean;
@@ -142,7 +153,8 @@ struct Tell {
   FencingToken term;
   EventBody event;
 };
-using Action = std::variant<Prepare, StopPreparing, TellReadiness, RunPhase, StopPhase, Resign, Leave, Exit, Tell>;
+using Action =
+    std::variant<Prepare, StopPreparing, TellReadiness, TellRest, RunPhase, StopPhase, Resign, Leave, Exit, Tell>;
 using Actions = std::vector<Action>;
 
 constexpr std::chrono::milliseconds repeatWindow{300};
@@ -181,7 +193,11 @@ class CareerMachine {
     std::optional<Phase> running;
     BootTime phaseLimit = never;   // the limit, and after an overrun the end of the grace
     BootTime drainLimit = never;   // a term that was asked to end
-    BootTime nextExecute = never;  // while nothing runs
+    bool waits = false;            // inaugurated, and nothing runs
+    BootTime nextExecute = never;  // while it waits and is not held
+    Hold hold = Hold::none;
+    bool pausedThroughout = false;  // since the phase `rest` began
+    bool isAtRest = false;          // in this pause
     EndReason ending = EndReason::none;
     bool woken = false;
     bool overran = false;
@@ -206,6 +222,7 @@ class CareerMachine {
   void handle(const NextInLine& input);
   void handle(const PreparationEnded& input);
   void handle(const Elected& input);
+  void handle(const WorkHeld& input);
   void handle(const TermLost& input);
   void handle(const HandoverAsked& input);
   void handle(const StopAsked& input);
@@ -227,6 +244,9 @@ class CareerMachine {
   bool mayBeOvertaken(const Error& error) noexcept;
   void afterInaugurate(PhaseEnded::Outcome outcome);
   void afterExecute(PhaseEnded::Outcome outcome);
+  void afterRest(PhaseEnded::Outcome outcome);
+  void goOn();
+  void wait(BootTime nextExecute);
   void comeHome();
   void overrun();
   void abort();

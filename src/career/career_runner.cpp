@@ -40,9 +40,10 @@ void CareerRunner::onElected(std::shared_ptr<TermState> term) {
     const std::lock_guard lock(termMutex_);
     term_ = std::move(term);
   }
-  feed(Elected{term_->identity().token});
+  feed(Elected{term_->identity().token, term_->hold()});
 }
 
+void CareerRunner::onHold(Hold hold) { feed(WorkHeld{machine_.term(), hold}); }
 void CareerRunner::onTermLost(EndReason reason) { feed(TermLost{machine_.term(), reason}); }
 void CareerRunner::onHandoverRequested(const std::string&) { feed(HandoverAsked{machine_.term(), {}}); }
 void CareerRunner::onStandby() { feed(StandsBy{}); }
@@ -77,6 +78,10 @@ void CareerRunner::perform(const StopPreparing&) { preparing_.request_stop(); }
 
 void CareerRunner::perform(const TellReadiness& action) {
   if (outlets_.tellReadiness) outlets_.tellReadiness(action.readiness, action.whyNot);
+}
+
+void CareerRunner::perform(const TellRest& action) {
+  if (outlets_.tellRest) outlets_.tellRest(action.term);
 }
 
 void CareerRunner::perform(const RunPhase& action) {

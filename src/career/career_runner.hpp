@@ -31,6 +31,8 @@ struct CareerOutlets {
   std::function<void(ExitStatus status, bool careerIsHome)> exit;
   /// Whether the career could begin, or has begun.
   std::function<void(Readiness readiness, const std::string& whyNot)> tellReadiness{};
+  /// The election is paused, and the career of this term has come to rest.
+  std::function<void(FencingToken term)> tellRest{};
 };
 
 class CareerRunner final : public IElectionListener {
@@ -57,6 +59,7 @@ class CareerRunner final : public IElectionListener {
   std::string describe() const { return machine_.describe(); }
 
   void onElected(std::shared_ptr<TermState> term) override;
+  void onHold(Hold hold) override;
   void onTermLost(EndReason reason) override;
   void onHandoverRequested(const std::string& by) override;
   void onStandby() override;
@@ -69,6 +72,7 @@ class CareerRunner final : public IElectionListener {
   void perform(const Prepare& action);
   void perform(const StopPreparing& action);
   void perform(const TellReadiness& action);
+  void perform(const TellRest& action);
   void perform(const RunPhase& action);
   void perform(const StopPhase& action);
   void perform(const Resign& action);

@@ -24,6 +24,10 @@ Outcome call(Phase phase, ILeaderCareer& career, const Term& term, int steps) {
       career.inaugurate(term);
       return Outcome::done;
     case Phase::execute: return executeStint(career, term, stop, steps);
+    case Phase::rest:
+      if (stop.stop_requested()) return Outcome::withheld;
+      career.rest(term);
+      return Outcome::done;
     case Phase::handOver: career.handOver(term); return Outcome::done;
   }
   return Outcome::done;

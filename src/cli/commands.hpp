@@ -12,6 +12,8 @@ Command runCommand(std::vector<std::string> words, const ConfigReader& file);
 Command produceCommand();
 Command statusCommand();
 Command handoverCommand();
+Command pauseCommand();
+Command resumeElectionCommand();
 std::vector<Command> queueCommands();
 Command listQueuesCommand();
 Command statsCommand();

@@ -5,6 +5,7 @@
 #include "cli/commands.hpp"
 #include "cli/ensemble_session.hpp"
 #include "cli/options.hpp"
+#include "cli/time_options.hpp"
 #include "election/view.hpp"
 
 namespace tenure::cli {
@@ -49,19 +50,6 @@ Exit refused(const Error& error) {
   return Exit::no;
 }
 
-/// "10m from now" and points in time; none without --at.
-Result<WallTime> timeOf(const HandoverOptions& options, WallTime now) {
-  if (options.at.empty()) return WallTime{};
-  if (options.at.front() != '+') {
-    const Result<WallTime> at = parseWallTime(options.at);
-    if (at && *at < now) return Error{Errc::invalidArgument, "\"" + options.at + "\" has passed"};
-    return at;
-  }
-  const auto in = parseDuration(std::string_view{options.at}.substr(1));
-  if (!in) return in.error();
-  return now + std::chrono::ceil<std::chrono::milliseconds>(*in);
-}
-
 std::string nameOf(const CandidateView& candidate) {
   return candidate.record.known ? escaped(candidate.record.id.value) : candidate.uuid.value;
 }
@@ -84,7 +72,7 @@ class Steering {
       : session_(session), address_(address), paths_(address.root, address.election) {}
 
   Exit request(const HandoverOptions& options, WallTime now) {
-    const Result<WallTime> at = timeOf(options, now);
+    const Result<WallTime> at = options.at.empty() ? WallTime{} : timeAhead(options.at, now);
     if (!at) return refuse("--at", at.error());
     const Result<ElectionView> view = options.wait ? ledElectionWith(options) : ledElection();
     if (!view) return refused(view.error());
@@ -229,15 +217,6 @@ class Steering {
   const ElectionAddress& address_;
   const ElectionPaths paths_;
 };
-
-/// An empty one is a variable that somebody forgot to set, and no wish for anybody to follow at once.
-Value filled(std::string& value, std::string type, const std::string& expected) {
-  const auto take = [&value](const std::string& given) {
-    value = given;
-    return !given.empty();
-  };
-  return parsed(std::move(type), expected + ": it must not be empty", take);
-}
 
 Exit handOver(const HandoverOptions& options) {
   const auto address = parse(options.election);

@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "cli/failing_page.hpp"
 #include "cli/options.hpp"
+#include "cli/pause_page.hpp"
 #include "consumer/postponements.hpp"
 #include "consumer/recovery_window.hpp"
 #include "pipeline/numbered_group.hpp"
@@ -323,7 +324,8 @@ std::string reportText(const QueueReport& report, WallTime now) {
   return label("waiting") + count + " (" + orDash(queue.waitingBytes) + " bytes)" + leftOut + "\n" + label("oldest") +
          oldest + "\n" + (report.scheduled ? label("scheduled") + scheduledText(*report.scheduled, now) + "\n" : "") +
          (report.store ? storeText(*report.store, now) : withoutStoreText(report.whyNoStore)) + label("election") +
-         (queue.election.empty() ? "-" : escaped(queue.election)) + "\n" + leaderText(report);
+         (queue.election.empty() ? "-" : escaped(queue.election)) + "\n" + leaderText(report) +
+         (report.pause ? label("PAUSED") + pauseText(*report.pause, report.isAtRest) + "\n" : "");
 }
 
 std::string reportJson(const QueueReport& report, WallTime now) {
@@ -341,6 +343,7 @@ std::string reportJson(const QueueReport& report, WallTime now) {
   out["election"] = queue.election.empty() ? Json() : Json(queue.election);
   if (report.leader) out["leader"] = report.leader->empty() ? Json() : Json(*report.leader);
   if (!report.whyNoLeader.empty()) out["leader_unknown"] = report.whyNoLeader;
+  if (report.leader) out["paused"] = report.pause ? Json::parse(pauseJson(*report.pause, report.isAtRest)) : Json();
   if (report.leader) out["unattended"] = report.leader->empty() ? waitingNow(report) : 0;
   return out.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cli/wiring_options.hpp"
+#include "election/records.hpp"
 #include "tenure/spi/admin.hpp"
 
 namespace tenure::cli {
@@ -48,6 +49,8 @@ struct QueueReport {
   bool isOfBroker = false;              // which counts only what it has not handed out
   std::optional<std::string> leader{};  // its id, empty: nobody leads; nullopt: not known
   std::string whyNoLeader{};            // it was asked for
+  std::optional<Pause> pause{};         // the election is paused now
+  bool isAtRest = false;                // and its leader has nothing in hand
 };
 
 /// `--queue URL [--store URL]` for who only looks: a queue that keeps no effects may come without its store. The error

@@ -36,7 +36,8 @@ All but the first three are kept in the store: those of all its consumers, excep
 name of another election. For a queue whose effects are kept elsewhere name that with --store; what
 is not known is said to be so, in JSON null.
 
-With --zookeeper also who leads the election that the queue belongs to; that needs no --election. If
+With --zookeeper also who leads the election that the queue belongs to, and whether it is paused
+(`tenure pause`); that needs no --election. If
 messages wait and no replica leads, an ALARM line says how many ("unattended" in JSON). Where the
 ensemble does not answer, or has no such election, the leader is unknown, and no alarm is raised.
 RabbitMQ does not know a queue's election: use `tenure status --queue` there.
@@ -47,21 +48,29 @@ tenure queue stats --queue 'sqlite:orders.db?queue=orders' --json | jq .waiting
 tenure queue stats --queue 'sqlite:orders.db?queue=orders' --zookeeper zk1:2181,zk2:2181,zk3:2181
 tenure queue stats --queue 'amqp://shop@mq/?queue=orders' --store postgresql://shop@db/shop)help";
 
-/// Empty: nobody leads, or no election has taken the queue yet.
-Result<std::string> leaderOf(const QueueStats& queue, const ElectionOption& ensemble) {
+/// Without a leader: nobody leads, or no election has taken the queue yet.
+Result<ElectionView> electionOf(const QueueStats& queue, const ElectionOption& ensemble) {
   const auto address = parse(ensemble);
   if (!address) return address.error();
-  if (queue.path.empty()) return std::string();
+  if (queue.path.empty()) return ElectionView{};
   const auto session = EnsembleSession::connect(address->zookeeper);
   if (!session) return named("--zookeeper", session.error());
   const ElectionPaths paths(queue.path.substr(0, queue.path.rfind("/elections/")), ElectionName{queue.election});
-  const auto view = (*session)->ask<ElectionView>([&](ICoordination& coordination, Callback<ElectionView> done) {
+  return (*session)->ask<ElectionView>([&](ICoordination& coordination, Callback<ElectionView> done) {
     readElection(coordination, paths, std::move(done));
   });
-  if (!view) return view.error();
+}
+
+void addElection(const Result<ElectionView>& view, WallTime now, QueueReport& report) {
+  if (!view) {
+    report.whyNoLeader = view.error().message();
+    return;
+  }
   const CandidateView* leader = view->leader();
-  if (leader == nullptr) return std::string();
-  return leader->record.known ? leader->record.id.value : "unknown";
+  const std::string id = leader != nullptr && !leader->record.known ? "unknown" : "";
+  report.leader = leader != nullptr && leader->record.known ? leader->record.id.value : id;
+  if (const Pause* pause = view->pauseAt(now)) report.pause = *pause;
+  report.isAtRest = view->isAtRest();
 }
 
 Exit showStats(const StatsOptions& options) {
@@ -71,12 +80,8 @@ Exit showStats(const StatsOptions& options) {
   if (!report) return refuse("", report.error());
   const bool isKnown = !report->queue.path.empty() || (report->queue.election.empty() && !report->isOfBroker);
   const bool looks = !options.ensemble.zookeeper.hosts.empty() && isKnown;
-  if (looks) {
-    auto leader = leaderOf(report->queue, options.ensemble);
-    report->whyNoLeader = leader ? "" : leader.error().message();
-    if (leader) report->leader = *std::move(leader);
-  }
   const WallTime now = systemClock().wallNow();
+  if (looks) addElection(electionOf(report->queue, options.ensemble), now, *report);
   std::cout << (options.json ? reportJson(*report, now) + "\n" : reportText(*report, now)) << std::flush;
   return Exit::done;
 }

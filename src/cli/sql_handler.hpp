@@ -39,6 +39,7 @@ class SqlCareer final : public ILeaderCareer {
   /// Throws EndTerm with configurationRefused when the statement cannot be run.
   void inaugurate(const Term& term) override;
   bool execute(const Term& term) override { return consumer_.execute(term); }
+  void rest(const Term& term) override { consumer_.rest(term); }
   void handOver(const Term& term) override { consumer_.handOver(term); }
 
  private:

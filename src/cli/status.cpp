@@ -7,6 +7,7 @@
 #include "cli/ensemble_session.hpp"
 #include "cli/failing_page.hpp"
 #include "cli/options.hpp"
+#include "cli/pause_page.hpp"
 #include "cli/queue_report.hpp"
 #include "cli/wiring_options.hpp"
 #include "election/view.hpp"
@@ -23,9 +24,10 @@ struct StatusOptions {
 
 constexpr const char* statusHelp =
     R"help(Shows who leads, under which token, since when, who stands in line and whether it wants to lead
-(see `tenure consume --preference`), who only observes, and a handover that is asked for. A
-standby that could not lead is not ready, and why; one whose queue, store, consumer, delivery,
-coalescing or numbers are not the leader's differs. Neither is handed the leadership.
+(see `tenure consume --preference`), who only observes, a handover that is asked for, and whether
+the election is paused (`tenure pause`), by whom and why. A standby that could not lead is not
+ready, and why; one whose queue, store, consumer, delivery, coalescing or numbers are not the
+leader's differs. Neither is handed the leadership.
 After an unclean end it says whose barrier holds, since when, until when at the latest, and why.
 With --queue also what waits there, and what is stuck: see `tenure queue stats`. If messages wait
 and no replica leads, an ALARM line says how many ("unattended" in JSON).
@@ -122,6 +124,11 @@ Json handoverJson(const HandoverRequest& request) {
   return out;
 }
 
+Json pauseIn(const ElectionView& view) {
+  const Pause* pause = view.pauseAt(systemClock().wallNow());
+  return pause == nullptr ? Json(nullptr) : Json::parse(pauseJson(*pause, view.isAtRest()));
+}
+
 Json markerJson(const MarkerRecord& marker, bool between) {
   Json out{{"state", marker.busy ? "busy" : "idle"}, {"known", marker.known}};
   if (!marker.known) return out;
@@ -153,6 +160,7 @@ void printJson(const ElectionAddress& address, const ElectionView& view, const R
   out["observers"] = Json::array();
   for (const CandidateView& observer : view.observers) out["observers"].push_back(toJson(observer, view));
   out["handover"] = openRequest(view) != nullptr ? handoverJson(*openRequest(view)) : Json(nullptr);
+  out["paused"] = pauseIn(view);
   out["offenders"] = Json::array();
   for (const OffenderView& offender : view.offenders)
     out["offenders"].push_back({{"child", escaped(offender.child)}, {"reason", offender.reason}});
@@ -201,6 +209,8 @@ void printText(const ElectionAddress& address, const ElectionView& view, const R
     if (request->at != WallTime{}) std::cout << " at " << formatWallTime(request->at);
     std::cout << ", asked by " << escaped(request->by) << "\n";
   }
+  if (const Pause* pause = view.pauseAt(systemClock().wallNow()))
+    label("PAUSED") << pauseText(*pause, view.isAtRest()) << "\n";
   if (view.polluted) label("warning") << "too many children to be an election's\n";
   for (const OffenderView& offender : view.offenders)
     label("offender") << escaped(offender.child) << "  " << escaped(offender.reason) << "\n";

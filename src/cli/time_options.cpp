@@ -4,6 +4,17 @@
 
 namespace tenure::cli {
 
+Result<WallTime> timeAhead(const std::string& text, WallTime now) {
+  if (!text.starts_with('+')) {
+    const Result<WallTime> at = parseWallTime(text);
+    if (at && *at < now) return Error{Errc::invalidArgument, "\"" + escaped(text) + "\" has passed"};
+    return at;
+  }
+  const auto in = parseDuration(std::string_view{text}.substr(1));
+  if (!in) return in.error();
+  return now + std::chrono::ceil<std::chrono::milliseconds>(*in);
+}
+
 Options TimeOptions::rows() {
   const auto takeDelay = [this](const std::string& text) {
     const auto delay = parseDuration(text);

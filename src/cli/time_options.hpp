@@ -1,10 +1,14 @@
-/// `--delay TIME | --at TIME` and `--replace`: when messages are to come to their queue.
+/// Points in time on a command line; and `--delay TIME | --at TIME` and `--replace`: when messages are to come to their
+/// queue.
 #pragma once
 
 #include "cli/intake.hpp"
 #include "cli/rows.hpp"
 
 namespace tenure::cli {
+
+/// "+10m" from now, or a point in time in RFC 3339, which must not have passed.
+Result<WallTime> timeAhead(const std::string& text, WallTime now);
 
 struct TimeOptions {
   Timing timing;

@@ -38,6 +38,7 @@ struct Return {  // the phase is over
   bool again = false;
   bool isIdle = false;    // before the lanes: there is nothing left to do, and they may begin
   bool isClosed = false;  // on its record nothing of this term is in work
+  bool isAtRest = false;  // nothing that has begun is open
 };
 struct Quit {  // the term is over
   EndReason reason;

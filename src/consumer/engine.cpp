@@ -79,6 +79,12 @@ bool Engine::execute(const Term& term) {
   return main_->execute(term).again;
 }
 
+void Engine::rest(const Term& term) {
+  if (hasLanes() && termState_.recovered) return restWithLanes(term);
+  while (term.isPaused() && !term.stopToken().stop_requested() && !main_->execute(term).isAtRest) {
+  }
+}
+
 void Engine::handOver(const Term& term) {
   join();
   bool inOrder = main_.has_value();

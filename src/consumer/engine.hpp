@@ -17,6 +17,7 @@
 ///   execute      first the main runner alone, with what a dead predecessor may have had in work; in total order it
 ///                goes on. Else the lanes, each on a thread of its own, while this one reads and acknowledges
 ///                (reader.cpp)
+///   rest         the election is paused: the lanes finish what they have begun, and keep the rest in hand
 ///   handOver     the lanes finish what they have in hand, then the main runner writes that nothing is in work
 ///
 /// What a lane may have in work beyond the front is on a record of its own; what is in the front needs none, as the
@@ -53,6 +54,7 @@ class Engine final : public ILeaderCareer {
   void prepare(const std::stop_token& stop) override;
   void inaugurate(const Term& term) override;
   bool execute(const Term& term) override;
+  void rest(const Term& term) override;
   void handOver(const Term& term) override;
 
  private:
@@ -101,6 +103,7 @@ class Engine final : public ILeaderCareer {
     std::optional<std::uint64_t> limitsSeen{};
     BootTime nextTelling{};
     BootTime nextGapCheck{};
+    std::optional<Error> sourceTrouble{};  // met while paused: dealt with when work goes on
   };
 
   bool hasLanes() const noexcept { return setting_.options.ordering.lanes > 0; }
@@ -110,13 +113,14 @@ class Engine final : public ILeaderCareer {
   void work(LaneThread& lane, const Term& term) noexcept;
   void fail(std::exception_ptr why) noexcept;
   bool read(const Term& term);
+  void restWithLanes(const Term& term);
   Result<void> acknowledge();
   Result<void> readOnce(const Term& term, BootTime until, const std::stop_token& stop);
   Result<void> look(const std::stop_token& stop);
   Result<void> watchGaps(const Term& term, const std::stop_token& stop);
   Result<bool> isDry(const std::stop_token& stop);
   Result<void> readAgain(const Term& term);
-  Result<void> rest(const Term& term, const std::function<Result<void>()>& each);
+  Result<void> awaitRest(const Term& term, const std::function<Result<void>()>& each);
   Result<std::vector<Message>> fetch(BootTime until, const std::stop_token& stop);
   void sourceFailed(const Term& term, const Error& error);
   /// Ends the term: nobody is to wait for answers any longer.

@@ -99,7 +99,7 @@ Return Lane::over(bool again) const {
   const bool hasAny = queue_.size() > 0 || delivery_.hasTaken() || parkUntil_ || (expects_ && numbers_.hasReady());
   const bool mayGoOn = termState_.attached && committer_.isOutcomeKnown() && !inWork_.isUnread() &&
                        inWork_.isDeclared() && inWork_.coversFront();
-  return {.again = again, .isIdle = !hasAny && mayGoOn, .isClosed = !inWork_.isOpen()};
+  return {.again = again, .isIdle = !hasAny && mayGoOn, .isClosed = !inWork_.isOpen(), .isAtRest = isAtRest()};
 }
 
 Action Lane::becomeLeader(const Now& now) {

@@ -51,6 +51,8 @@ class Lane {
   Action inaugurate(const Now& now);
   Action execute(const Now& now);
   Action handOver(const Now& now);
+  /// Nothing that has begun is open: no transaction, no outcome that is not known, nothing that was taken.
+  bool isAtRest() const noexcept;
 
   // Answers to the last action.
   Action did(const Now& now);

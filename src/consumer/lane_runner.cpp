@@ -5,6 +5,13 @@
 #include "consumer/charges.hpp"
 
 namespace tenure::consuming {
+namespace {
+
+/// How often a lane that has messages looks whether it may go on. A pause may last for days.
+constexpr std::chrono::milliseconds pausedLook{100};
+
+}  // namespace
+
 LaneRunner::LaneRunner(IWorkerContext& context, IFencedStore& store, const Handlers& handlers,
                        const ConsumerOptions& options, bool shares, IEventSink& events, const IClock& clock)
     : context_(context),
@@ -173,7 +180,10 @@ Action LaneRunner::perform(Acknowledge& acknowledge) {
 
 Action LaneRunner::perform(Wait& wait) {
   context_.reportProgress();
-  clock_.waitUntil(wait.until, stop_);
+  const BootTime until = term_->isPaused() ? std::max(wait.until, clock_.now() + pausedLook) : wait.until;
+  context_.rests(lane_->isAtRest());
+  clock_.waitUntil(until, stop_);
+  context_.rests(false);
   return lane_->did(now());
 }
 

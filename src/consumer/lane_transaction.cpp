@@ -69,6 +69,11 @@ bool Lane::headWaits(const Now& now) const {
   return failed || now.boot < notBefore() || (queue_.settled() > 0 && now.isLimited);
 }
 
+bool Lane::isAtRest() const noexcept {
+  const bool hasBegunAny = queue_.settled() > 0 || queue_.joined() > 0 || delivery_.hasTaken();
+  return !hasBegunAny && committer_.isOutcomeKnown();
+}
+
 Action Lane::commit(const Now& now) {
   sweeper_.glance(now);
   const Booking& booking = state_.booking;

@@ -20,7 +20,11 @@ bool Engine::read(const Term& term) {
   const std::stop_callback leaving(term.stopToken(), [this] { stop_.request_stop(); });
   const Duration slice = std::max<Duration>(setting_.options.idleWait, 20ms);
   const BootTime begin = setting_.clock.now();
-  const auto isOver = [&] { return setting_.clock.now() - begin >= slice && dispatcher_->madeProgressSince(begin); };
+  const auto isOver = [&] {
+    if (termState_.sourceTrouble) return true;
+    return setting_.clock.now() - begin >= slice && dispatcher_->madeProgressSince(begin);
+  };
+  if (const auto trouble = std::exchange(termState_.sourceTrouble, std::nullopt)) sourceFailed(term, *trouble);
   while (!stop_.stop_requested() && !isOver()) {
     reportProgress(term);
     readLimits();
@@ -34,6 +38,19 @@ bool Engine::read(const Term& term) {
   settleDown(term);
   if (failure_ != nullptr) std::rethrow_exception(failure_);
   return false;
+}
+
+/// Lanes keep what they have not begun: their threads wait until the election is resumed.
+void Engine::restWithLanes(const Term& term) {
+  const std::stop_callback leaving(term.stopToken(), [this] { stop_.request_stop(); });
+  while (term.isPaused() && !stop_.stop_requested() && !dispatcher_->isQuiet()) {
+    reportProgress(term);
+    if (const Result<void> done = acknowledge(); !done) sourceFailed(term, done.error());
+    dispatcher_->await(setting_.clock.now() + lookInterval, stop_.get_token());
+  }
+  if (!stop_.stop_requested()) return;
+  settleDown(term);
+  if (failure_ != nullptr) std::rethrow_exception(failure_);
 }
 
 Result<void> Engine::acknowledge() {
@@ -108,7 +125,7 @@ Result<bool> Engine::isDry(const std::stop_token& stop) {
 
 /// Of some that were stood for the dispatcher knows too little to have them run.
 Result<void> Engine::readAgain(const Term& term) {
-  if (const Result<void> rested = rest(term, [this] { return acknowledge(); }); !rested) return rested;
+  if (const Result<void> rested = awaitRest(term, [this] { return acknowledge(); }); !rested) return rested;
   if (stop_.stop_requested()) return {};
   dispatcher_->clear();
   const SerialAccess::Pass pass = passForReading();
@@ -118,7 +135,7 @@ Result<void> Engine::readAgain(const Term& term) {
 }
 
 /// What is in hand is finished, and nothing else begun.
-Result<void> Engine::rest(const Term& term, const std::function<Result<void>()>& each) {
+Result<void> Engine::awaitRest(const Term& term, const std::function<Result<void>()>& each) {
   dispatcher_->close(true);
   while (!dispatcher_->isAtRest() && !stop_.stop_requested()) {
     if (!term.valid()) return Error{Errc::leaseLost, "while its lanes came to rest"};  // those may wait for it to end
@@ -137,9 +154,10 @@ Result<std::vector<Message>> Engine::fetch(BootTime until, const std::stop_token
   return setting_.source.fetch(dispatcher_->room(), until, interrupt.get_token());
 }
 
-/// Delivery starts again at what was not acknowledged.
+/// Delivery starts again at what was not acknowledged; in a pause when that is over, as lanes keep what they hold.
 void Engine::sourceFailed(const Term& term, const Error& error) {
   if (!isTransient(error)) throw EndTerm(reasonOf(error), error);
+  if (term.isPaused()) return static_cast<void>(termState_.sourceTrouble = error);
   const BootTime began = sourceTimer_.since().value_or(setting_.clock.now());
   sourceTimer_.hold(began);
   if (!std::exchange(termState_.overdueSince, std::nullopt)) tell(OutageBegan{error.message()});
@@ -147,7 +165,7 @@ void Engine::sourceFailed(const Term& term, const Error& error) {
   Backoff backoff(20ms, 1s, random.fork());
   Error trouble = error;
   const auto isLost = [&] { return setting_.clock.now() - began >= setting_.options.outageLimit; };
-  const Result<void> rested = rest(term, [&]() -> Result<void> {
+  const Result<void> rested = awaitRest(term, [&]() -> Result<void> {
     static_cast<void>(dispatcher_->takeAcknowledgements());
     return isLost() ? Result<void>(trouble) : Result<void>{};
   });

@@ -312,6 +312,12 @@ bool SharedDispatcher::isAtRest() const {
   return toAcknowledge_.empty() && (closed_ || (!dispatcher_.isReady(clock_.now()) && !dispatcher_.wantsLook()));
 }
 
+bool SharedDispatcher::isQuiet() const {
+  const std::lock_guard lock(mutex_);
+  const auto isQuiet = [](const Lane& lane) { return lane.left || lane.waits || lane.rests; };
+  return toAcknowledge_.empty() && std::ranges::all_of(lanes_, isQuiet);
+}
+
 std::size_t SharedDispatcher::lanesLeft() const {
   const std::lock_guard lock(mutex_);
   return static_cast<std::size_t>(std::ranges::count(lanes_, true, &Lane::left));

@@ -37,6 +37,8 @@ class SharedDispatcher {
   std::optional<BootTime> takeTurn(const GroupId& group);
   std::optional<BootTime> takeSuspectsTurn(const GroupId& group);
   void reportProgress(std::size_t lane) noexcept { lanes_[lane].progress.store(clock_.now().time_since_epoch()); }
+  /// It waits outside of take(); `atRest`: and has begun nothing that is not over.
+  void rests(std::size_t lane, bool atRest) noexcept { lanes_[lane].rests = atRest; }
   /// Until it says otherwise, no progress is expected of it.
   void excuse(std::size_t lane, bool excused) noexcept;
   /// This lane will not come again.
@@ -82,6 +84,8 @@ class SharedDispatcher {
   void confirm(std::size_t acknowledgements);
   /// No lane holds anything and none can take anything.
   bool isAtRest() const;
+  /// Nothing that a lane has begun is open, and the source was told of all that is over.
+  bool isQuiet() const;
   std::size_t lanesLeft() const;
   std::optional<BootTime> nextDue() const;
   /// Every lane that has something in hand has made progress since then.
@@ -96,6 +100,7 @@ class SharedDispatcher {
     BootTime took{};  // the last time it got anything
     bool waits = false;
     std::atomic<bool> excused = false;
+    std::atomic<bool> rests = false;
     bool left = false;
     std::atomic<Duration> progress{};
   };

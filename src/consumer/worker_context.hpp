@@ -20,6 +20,8 @@ class IWorkerContext {
   virtual Role role() const noexcept = 0;
   virtual std::stop_token stopToken() const noexcept = 0;
   virtual void reportProgress() noexcept = 0;
+  /// It waits; `atRest`: and nothing that it has begun is open. False again when it goes on.
+  virtual void rests(bool atRest) noexcept { static_cast<void>(atRest); }
   /// The lane whose in-work record this worker writes. It is 0 for a consumer without lanes, and
   /// for the recovery that comes before the lanes.
   virtual std::size_t lane() const noexcept { return 0; }

@@ -102,6 +102,7 @@ class Engine::LaneContext final : public IWorkerContext, public IAccessWatch {
   Role role() const noexcept override { return Role::lane; }
   std::stop_token stopToken() const noexcept override { return engine_.stop_.get_token(); }
   void reportProgress() noexcept override { dispatcher_.reportProgress(number_); }
+  void rests(bool atRest) noexcept override { dispatcher_.rests(number_, atRest); }
   std::size_t lane() const noexcept override { return number_; }
   Result<ConsumerState> recall(const ConsumerName& consumer, WallTime now) override;
   Result<void> attach(const Attach&) override { return {}; }

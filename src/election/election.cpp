@@ -169,6 +169,7 @@ class Election::Impl final : public ISessionObserver, public std::enable_shared_
   void perform(const action::TakeOffice& what) {
     term_ = std::make_shared<TermState>(what.identity, what.sessionTimeout, loop_);
     term_->lease().confirm(what.confirmedAt);
+    term_->hold(Hold::unread);
     listener_->onElected(term_);
   }
   void perform(const action::ConfirmLease& what) { term_->lease().confirm(what.confirmedAt); }
@@ -180,6 +181,10 @@ class Election::Impl final : public ISessionObserver, public std::enable_shared_
   }
   void perform(const action::EndLease&) { term_->lease().end(); }
   void perform(const action::AskHandover& what) { listener_->onHandoverRequested(what.by); }
+  void perform(const action::HoldWork& what) {
+    term_->hold(what.hold);
+    listener_->onHold(what.hold);
+  }
   void perform(const action::TellStandby&) { listener_->onStandby(); }
   void perform(const action::TellNext& what) { listener_->onNextInLine(what.next); }
   void perform(const action::CloseSession&) {
@@ -249,6 +254,7 @@ void Election::handOver(FencingToken term, const std::string& by) {
 void Election::tellReadiness(Readiness readiness, const std::string& whyNot) {
   impl_->feed(input::ReadinessTold{readiness, whyNot});
 }
+void Election::tellRest(FencingToken term) { impl_->feed(input::RestTold{term}); }
 void Election::leave(Resignation how) { impl_->feed(input::LeaveAsked{how}); }
 std::string Election::describe() const { return impl_->describe(); }
 

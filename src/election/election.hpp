@@ -28,6 +28,8 @@ class IElectionListener {
   /// The term is over without our doing: its lease is ended and its end reason set. Bring the career home, then call
   /// resign().
   virtual void onTermLost(EndReason reason) = 0;
+  /// Whether the election is paused, within a term: first after onElected(), with whose term `unread` began.
+  virtual void onHold(Hold hold) = 0;
   /// Somebody wrote a handover request for this term.
   virtual void onHandoverRequested(const std::string& by) = 0;
   /// We stand by behind others, once a candidacy.
@@ -90,6 +92,8 @@ class Election final {
   void handOver(FencingToken term, const std::string& by);
   /// Whether our career could begin here, or has begun: our candidacy says so from now on.
   void tellReadiness(Readiness readiness, const std::string& whyNot = {});
+  /// The election is paused and nothing is in hand: our candidacy says so until it is resumed.
+  void tellRest(FencingToken term);
   /// Deletes what is ours and closes the session; calls onLeft within about three seconds. From standby or after the
   /// career is home; with a term in office it resigns that way first.
   void leave(Resignation how);

@@ -56,6 +56,7 @@ void ElectionMachine::prepareNext() {
 void ElectionMachine::handle(const input::Ensured& in) {
   if (in.ticket == 0) return;
   if (in.ticket == handoverWatch_.ticket && in.result) return watchHandover();
+  if (in.ticket == pauseWatch_.ticket) return pauseEnsured(in.result);
   if (in.ticket != flow_ || phase_ != Phase::preparing) return;
   if (in.result) return prepareNext();
   // Somebody deletes what we create: from the top, after a while.

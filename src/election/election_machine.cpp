@@ -126,6 +126,7 @@ void ElectionMachine::resume() {
     case Phase::office:
       if (!ownWatch_.answered) watchOwn();
       if (!handoverWatch_.answered) watchHandover();
+      if (!pauseWatch_.answered) watchPause();
       probeDue_ = now_.boot;
       return probe();
     case Phase::resigning: return sendResignation();
@@ -148,6 +149,7 @@ void ElectionMachine::handle(const input::NodeRead& in) {
   if (in.ticket == predecessorWatch_.ticket) return predecessorRead(in.node);
   if (in.ticket == markerWatch_.ticket) return markerRead(in.node);
   if (in.ticket == handoverWatch_.ticket) return handoverRead(in.node);
+  if (in.ticket == pauseWatch_.ticket) return pauseRead(in.node);
   if (in.ticket == leaderLook_) return leaderRead(in.node);
   if (const auto entry = lineReads_.extract(in.ticket)) return standbyRead(entry.mapped(), in.node);
 }
@@ -182,6 +184,7 @@ void ElectionMachine::handle(const input::Changed& in) {
     return;
   }
   if (in.ticket == handoverWatch_.ticket) watchHandover();
+  if (in.ticket == pauseWatch_.ticket) watchPause();
 }
 
 // --- time
@@ -207,6 +210,7 @@ std::optional<BootTime> ElectionMachine::wakeAt() const {
     also(lease_->hardLimit());
     if (!softLimitTold_) also(lease_->softLimit());
     if (const std::optional<BootTime> due = steerAt()) also(*due);
+    if (const std::optional<BootTime> due = pauseEndsAt()) also(*due);
   }
   return earliest;
 }
@@ -228,17 +232,8 @@ void ElectionMachine::handle(const input::Tick&) {
   if (letsPass()) lookAtLine();
   if (phase_ == Phase::barrier) judgeBarrier();
   if (probing()) probe();
+  endPauseInTime();
   steer();
-}
-
-/// Before anything else is looked at: a late reply must not revive what has already run out.
-void ElectionMachine::checkLease() {
-  if (phase_ != Phase::office) return;
-  if (!lease_->valid(now_.boot)) return endTerm(EndReason::leaseLost);
-  if (!softLimitTold_ && !lease_->mayBeginWork(now_.boot)) {
-    softLimitTold_ = true;
-    tell(LeaseSoftLimitPassed{inMilliseconds(now_.boot - lease_->confirmedAt())}, token());
-  }
 }
 
 // --- ends and beginnings
@@ -248,7 +243,7 @@ void ElectionMachine::endTerm(EndReason reason) {
   phase_ = Phase::lost;
   flow_ = probe_ = lineLook_ = 0;
   lineReads_.clear();
-  handoverWatch_ = {};
+  handoverWatch_ = pauseWatch_ = {};
   act(action::LoseTerm{reason});
 }
 
@@ -296,7 +291,7 @@ void ElectionMachine::begin() {
 void ElectionMachine::dropTickets() {
   flow_ = probe_ = visit_ = liveness_ = metaLook_ = lineLook_ = leaderLook_ = publication_ = 0;
   lineReads_.clear();
-  ownWatch_ = predecessorWatch_ = markerWatch_ = handoverWatch_ = {};
+  ownWatch_ = predecessorWatch_ = markerWatch_ = handoverWatch_ = pauseWatch_ = {};
   retryAt_.reset();
 }
 

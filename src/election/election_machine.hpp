@@ -19,6 +19,8 @@
 /// - The leader alone heeds requests to hand over. The office goes to the one it is meant for, or to the first who is
 ///   ready and agrees with us: those between are sent to the back, and the leader leaves when the target is next. It
 ///   also looks for candidates that are preferred, and tells whose settings differ.
+/// - While the election is paused its leader leads on, and begins no work; it has read whether that is so before it
+///   begins any.
 /// - Each candidacy says whether its career is ready. A candidate that is next, or oldest, and is not ready goes to the
 ///   back when somebody behind it is.
 /// - A candidate that cannot go on gets out of the way (its znode is deleted), says why, and comes back after a
@@ -235,6 +237,15 @@ class ElectionMachine {
   void lineSeen();
   void lineLost();
 
+  // election_pause.cpp: whether work may begin
+  void handle(const input::RestTold& in);
+  void watchPause();
+  void pauseRead(const Result<Node>& node);
+  void pauseEnsured(const Result<void>& result);
+  void heed(std::optional<Pause> pause);
+  void endPauseInTime();
+  std::optional<BootTime> pauseEndsAt() const;
+
   // election_readiness.cpp: what our candidacy says, and what others make of it
   void handle(const input::ReadinessTold& in);
   void publish();
@@ -338,6 +349,10 @@ class ElectionMachine {
   Watch markerWatch_;
   std::optional<Result<Node>> markerSeen_;  // read while the candidates were listed
   Watch handoverWatch_;
+  Watch pauseWatch_;
+  std::optional<Pause> pause_;  // in office, and heeded
+  BootTime pauseSeen_{};
+  bool pauseIsRead_ = false;  // in this term
 
   BootTime probeDue_{};
   BootTime visitedAt_{};

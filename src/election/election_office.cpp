@@ -206,13 +206,26 @@ void ElectionMachine::takeOffice(BootTime confirmedAt) {
   report_.reset();
   settings_.self.waitsSince = {};
   publish();
+  pause_.reset();
+  pauseIsRead_ = false;
   term.lost = lost_;
   tell(Elected{own_->name}, token());
   act(action::TakeOffice{std::move(term), session_->timeout, confirmedAt});
+  watchPause();
   watchHandover();
 }
 
 // --- staying in office
+
+/// Before anything else is looked at: a late reply must not revive what has already run out.
+void ElectionMachine::checkLease() {
+  if (phase_ != Phase::office) return;
+  if (!lease_->valid(now_.boot)) return endTerm(EndReason::leaseLost);
+  if (!softLimitTold_ && !lease_->mayBeginWork(now_.boot)) {
+    softLimitTold_ = true;
+    tell(LeaseSoftLimitPassed{inMilliseconds(now_.boot - lease_->confirmedAt())}, token());
+  }
+}
 
 void ElectionMachine::probe() {
   if (!connected_ || probe_ != 0 || now_.boot < probeDue_) return;

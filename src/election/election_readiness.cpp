@@ -14,7 +14,7 @@ constexpr Duration afterThem = 10ms;
 
 bool says(const CandidateRecord& record, const CandidateRecord& wanted) {
   return record.readiness == wanted.readiness && record.whyNot == wanted.whyNot &&
-         record.waitsSince == wanted.waitsSince;
+         record.waitsSince == wanted.waitsSince && record.rests == wanted.rests;
 }
 
 }  // namespace
@@ -36,6 +36,7 @@ void ElectionMachine::publish() {
   saying_.readiness = settings_.self.readiness;
   saying_.whyNot = settings_.self.whyNot;
   saying_.waitsSince = settings_.self.waitsSince;
+  saying_.rests = settings_.self.rests;
   publication_ = newTicket();
   act(action::Write{publication_, action::Purpose::publish, {CheckOp{own_->path}, SetOp{own_->path, toJson(saying_)}}});
 }
@@ -53,7 +54,7 @@ void ElectionMachine::published(const Result<void>& result) {
 
 /// What the next candidacy says at first, after a term or a place in line.
 void ElectionMachine::forgetTerm() {
-  settings_.self.waitsSince = {};
+  settings_.self.waitsSince = settings_.self.rests = {};
   Readiness& readiness = settings_.self.readiness;
   if (readiness == Readiness::inaugurated || readiness == Readiness::prepared) readiness = Readiness::ready;
 }

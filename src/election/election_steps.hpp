@@ -16,6 +16,7 @@
 #include "election/records.hpp"
 #include "election/resignation.hpp"
 #include "election/will.hpp"
+#include "fencing/term_state.hpp"
 #include "tenure/events.hpp"
 
 namespace tenure {
@@ -96,6 +97,10 @@ struct ReadinessTold {
   Readiness readiness = Readiness::unknown;
   std::string whyNot{};
 };
+/// The election is paused, and the career of this term has nothing in hand any more.
+struct RestTold {
+  FencingToken term;
+};
 /// The career is home.
 struct ResignAsked {
   Resignation how = Resignation::clean;
@@ -121,7 +126,7 @@ struct CheckAcl {
   Ticket ticket = 0;
   std::string path;
 };
-enum class Subject { meta, marker, own, visit, predecessor, handover, standby, leader, ourLast };
+enum class Subject { meta, marker, own, visit, predecessor, handover, pause, standby, leader, ourLast };
 struct Read {
   Ticket ticket = 0;
   Subject subject = Subject::meta;
@@ -187,6 +192,10 @@ struct EndLease {};
 struct AskHandover {
   std::string by;
 };
+/// Whether the election is paused. Until the first of them in a term that is not known, and no work may begin.
+struct HoldWork {
+  Hold hold = Hold::none;
+};
 /// We stand by behind others.
 struct TellStandby {};
 /// Whether we are the next to be elected.
@@ -212,12 +221,13 @@ struct Tell {
 using Input = std::variant<input::Connected, input::Suspended, input::Expired, input::Refused, input::Ensured,
                            input::AclChecked, input::NodeRead, input::Enrolment, input::Listed, input::Statted,
                            input::Written, input::Changed, input::LivenessTold, input::Tick, input::HandoverWanted,
-                           input::ReadinessTold, input::ResignAsked, input::LeaveAsked, input::Closed>;
+                           input::ReadinessTold, input::RestTold, input::ResignAsked, input::LeaveAsked, input::Closed>;
 
-using Action = std::variant<action::EnsurePath, action::CheckAcl, action::Read, action::Enrol, action::List,
-                            action::Stat, action::Write, action::Remove, action::AskLiveness, action::TakeOffice,
-                            action::ConfirmLease, action::ShortenLease, action::LoseTerm, action::EndLease,
-                            action::AskHandover, action::TellStandby, action::TellNext, action::CloseSession,
-                            action::ReportLeft, action::ReportFatal, action::Bequeath, action::Tell>;
+using Action =
+    std::variant<action::EnsurePath, action::CheckAcl, action::Read, action::Enrol, action::List, action::Stat,
+                 action::Write, action::Remove, action::AskLiveness, action::TakeOffice, action::ConfirmLease,
+                 action::ShortenLease, action::LoseTerm, action::EndLease, action::AskHandover, action::HoldWork,
+                 action::TellStandby, action::TellNext, action::CloseSession, action::ReportLeft, action::ReportFatal,
+                 action::Bequeath, action::Tell>;
 
 }  // namespace tenure

@@ -19,7 +19,8 @@ ElectionPaths::ElectionPaths(std::string_view rootPath, const ElectionName& name
       candidates(election + "/candidates"),
       observers(election + "/observers"),
       marker(election + "/marker"),
-      handover(election + "/handover") {}
+      handover(election + "/handover"),
+      pause(election + "/pause") {}
 
 std::vector<std::string> withAncestors(std::string_view path) {
   std::vector<std::string> paths;

@@ -5,6 +5,7 @@
 ///     <root>/elections/<election>/observers/<uuid>-<n>   one each who looks on and does not contend, ephemeral
 ///     <root>/elections/<election>/marker                 the last term, busy or idle
 ///     <root>/elections/<election>/handover               a request to the leader
+///     <root>/elections/<election>/pause                  the election is paused, or was
 ///
 /// The uuid makes a candidacy's own znode recognisable after a lost reply, and keeps its name from ever being used by
 /// another replica. The number that ZooKeeper appends orders nothing (it restarts with its parent and wraps), so it is
@@ -29,6 +30,7 @@ struct ElectionPaths {
   std::string observers;
   std::string marker;
   std::string handover;
+  std::string pause;
 
   ElectionPaths(std::string_view rootPath, const ElectionName& name);
 

@@ -216,6 +216,7 @@ std::string toJson(const CandidateRecord& record) {
   if (record.readiness != Readiness::unknown) json["readiness"] = toString(record.readiness);
   if (record.readiness == Readiness::notReady) json["whyNot"] = record.whyNot.substr(0, longestWhy);
   if (record.waitsSince != WallTime{}) json["waitsSince"] = record.waitsSince.time_since_epoch().count();
+  if (record.rests != WallTime{}) json["rests"] = record.rests.time_since_epoch().count();
   return written(json);
 }
 
@@ -233,6 +234,7 @@ CandidateRecord parseCandidateRecord(std::string_view text) {
   record.readiness = readinessIn(json);
   record.whyNot = textIn(json, "whyNot");
   record.waitsSince = timeIn(json, "waitsSince");
+  record.rests = timeIn(json, "rests");
   if (record.preference != Preference::preferred) return record;
   // Garbage never moves the office.
   record.preferredAfter = std::chrono::milliseconds{naturalIn(json, "preferredAfterMs")};
@@ -331,6 +333,22 @@ std::optional<HandoverRequest> parseHandoverRequest(std::string_view text) {
   request.at = timeIn(json, "at");
   if (request.term.value == 0) return std::nullopt;
   return request;
+}
+
+std::string toJson(const Pause& pause) {
+  Json json = fresh();
+  json["by"] = pause.by;
+  json["why"] = pause.why;
+  json["since"] = pause.since.time_since_epoch().count();
+  if (pause.until != WallTime{}) json["until"] = pause.until.time_since_epoch().count();
+  return written(json);
+}
+
+std::optional<Pause> parsePause(std::string_view text) {
+  const Json json = objectIn(text);
+  Pause pause{textIn(json, "by"), textIn(json, "why"), timeIn(json, "since"), timeIn(json, "until")};
+  if (pause.since == WallTime{}) return std::nullopt;
+  return pause;
 }
 
 }  // namespace tenure

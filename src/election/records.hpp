@@ -45,8 +45,8 @@ AgreementDigests digestsOf(const Agreement& agreement);
 /// The names under which both have one, and not the same: "delivery, queue". Empty: they agree.
 std::string differencesOf(const AgreementDigests& one, const AgreementDigests& other);
 
-/// The data of a candidacy, for people and for tools; who is elected never depends on it. Only its readiness changes,
-/// and since when it waits.
+/// The data of a candidacy, for people and for tools; who is elected never depends on it. Its readiness, `waitsSince`
+/// and `rests` change.
 struct CandidateRecord {
   bool known = false;
   CandidateId id;
@@ -60,6 +60,7 @@ struct CandidateRecord {
   Readiness readiness = Readiness::unknown;
   std::string whyNot{};   // not ready
   WallTime waitsSince{};  // at the barrier of the term before, which it is to follow; 1970: it does not
+  WallTime rests{};       // of the leader: nothing is in hand, in the pause that began then; 1970: it does not rest
 };
 std::string toJson(const CandidateRecord& record);
 CandidateRecord parseCandidateRecord(std::string_view json);
@@ -115,5 +116,18 @@ struct HandoverRequest {
 };
 std::string toJson(const HandoverRequest& request);
 std::optional<HandoverRequest> parseHandoverRequest(std::string_view json);
+
+/// Nothing new begins in an election, whoever leads it.
+struct Pause {
+  std::string by;
+  std::string why;
+  WallTime since{};
+  WallTime until{};  // it ends by itself then, by the leader's calendar clock; 1970: when an operator resumes it
+  bool isOver(WallTime now) const noexcept { return until != WallTime{} && now >= until; }
+  friend bool operator==(const Pause&, const Pause&) = default;
+};
+std::string toJson(const Pause& pause);
+/// Nullopt: the election is not paused, or the text cannot be understood.
+std::optional<Pause> parsePause(std::string_view json);
 
 }  // namespace tenure

@@ -27,10 +27,11 @@ class Reading : public std::enable_shared_from_this<Reading> {
 
   void readAll(const std::vector<std::string>& names) {
     view_.polluted = names.size() > mostChildren;
-    outstanding_ = 4;
+    outstanding_ = 5;
     get(paths_.meta, [](Reading& self, const Node& node) { self.view_.meta = parseMetaRecord(node.data); });
     get(paths_.marker, [](Reading& self, const Node& node) { self.view_.marker = parseMarkerRecord(node.data); });
     get(paths_.handover, [](Reading& self, const Node& node) { self.view_.request = parseHandoverRequest(node.data); });
+    get(paths_.pause, [](Reading& self, const Node& node) { self.view_.pause = parsePause(node.data); });
     coordination_.children(paths_.observers, {},
                            [self = shared_from_this()](const Result<std::vector<std::string>>& observers) {
                              if (observers)
@@ -144,6 +145,15 @@ std::string ElectionView::differencesOf(const CandidateView& candidate) const {
   return leads == nullptr ? "" : tenure::differencesOf(leads->record.agreement, candidate.record.agreement);
 }
 
+const Pause* ElectionView::pauseAt(WallTime now) const noexcept {
+  return pause && !pause->isOver(now) ? &*pause : nullptr;
+}
+
+bool ElectionView::isAtRest() const noexcept {
+  const CandidateView* leads = leader();
+  return pause && leads != nullptr && leads->record.rests == pause->since;
+}
+
 bool ElectionView::knows(std::string_view id) const {
   const auto isMeant = [id](const CandidateView& each) { return isCalled(each, id); };
   return std::any_of(candidates.begin(), candidates.end(), isMeant) ||
@@ -193,6 +203,21 @@ Result<void> findAnySuccessor(const ElectionView& view) {
 void requestHandover(ICoordination& coordination, const ElectionPaths& paths, const HandoverRequest& request,
                      Callback<NodeStat> done) {
   coordination.set(paths.handover, toJson(request), anyVersion, std::move(done));
+}
+
+void writePause(ICoordination& coordination, const ElectionPaths& paths, const std::optional<Pause>& pause,
+                Callback<NodeStat> done) {
+  const std::string data = pause ? toJson(*pause) : std::string();
+  // No leader has made it yet: the first ones of an election begin without.
+  const auto createIt = [&coordination, path = paths.pause, data, done](const Result<NodeStat>& written) {
+    if (written || !written.error().is(Errc::notFound)) return done(written);
+    coordination.create(path, data, CreateMode::persistent, [&coordination, path, data, done](const auto& created) {
+      if (created) return done(created->stat);
+      if (!created.error().is(Errc::alreadyExists)) return done(created.error());
+      coordination.set(path, data, anyVersion, done);
+    });
+  };
+  coordination.set(paths.pause, data, anyVersion, createIt);
 }
 
 }  // namespace tenure

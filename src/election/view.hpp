@@ -37,6 +37,8 @@ struct ElectionView {
   bool polluted = false;                  // too many children: candidates were not read
   /// What was asked of the term that the marker names, also when its time has passed or it has been heeded.
   std::optional<HandoverRequest> request;
+  /// Also when its time has passed.
+  std::optional<Pause> pause;
 
   /// The candidate whose term the marker names; null between terms.
   const CandidateView* leader() const noexcept;
@@ -44,6 +46,10 @@ struct ElectionView {
   const CandidateView* waiting() const noexcept;
   /// In what the settings of this one differ from the leader's; empty: in nothing, or nobody leads.
   std::string differencesOf(const CandidateView& candidate) const;
+  /// The pause that holds now; null: the election is not paused.
+  const Pause* pauseAt(WallTime now) const noexcept;
+  /// The election is paused, and its leader has nothing in hand.
+  bool isAtRest() const noexcept;
   /// Somebody contends or looks on who is called so.
   bool knows(std::string_view id) const;
 };
@@ -63,5 +69,10 @@ Result<void> findAnySuccessor(const ElectionView& view);
 /// Errors: notFound (no such election), permissionDenied, and whatever the session says.
 void requestHandover(ICoordination& coordination, const ElectionPaths& paths, const HandoverRequest& request,
                      Callback<NodeStat> done);
+
+/// Pauses the election, in place of a pause that stands there; an empty one resumes it.
+/// Errors: notFound (no such election), permissionDenied, and whatever the session says.
+void writePause(ICoordination& coordination, const ElectionPaths& paths, const std::optional<Pause>& pause,
+                Callback<NodeStat> done);
 
 }  // namespace tenure

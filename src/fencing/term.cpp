@@ -73,9 +73,11 @@ bool Term::valid() const noexcept {
   return state_->lease().valid(now) && state_->watchdog().valid(now);
 }
 bool Term::mayBeginWork() const noexcept {
+  if (state_->hold() != Hold::none) return false;
   const BootTime now = state_->clock().now();
   return state_->lease().mayBeginWork(now) && state_->watchdog().mayBeginWork(now);
 }
+bool Term::isPaused() const noexcept { return state_->hold() == Hold::paused; }
 Duration Term::remaining() const noexcept {
   const BootTime limit = validUntil();
   return limit == BootTime::min() ? Duration::zero() : limit - state_->clock().now();

@@ -12,6 +12,13 @@
 
 namespace tenure {
 
+/// Whether new work may begin in a term, apart from its lease.
+enum class Hold {
+  none,
+  unread,  // whether the election is paused has not been read yet
+  paused,
+};
+
 class TermState {
  public:
   /// Borrows the clock; it must outlive the term.
@@ -28,6 +35,10 @@ class TermState {
   void setEndReason(EndReason reason) noexcept;
   EndReason endReason() const noexcept { return reason_.load(std::memory_order_acquire); }
 
+  /// Threads: any.
+  void hold(Hold hold) noexcept { hold_.store(hold, std::memory_order_release); }
+  Hold hold() const noexcept { return hold_.load(std::memory_order_acquire); }
+
   std::stop_source& stopSource() noexcept { return stop_; }
 
   Watchdog& watchdog() noexcept { return watchdog_; }
@@ -42,6 +53,7 @@ class TermState {
   const IClock* clock_;
   std::stop_source stop_;
   std::atomic<EndReason> reason_{EndReason::none};
+  std::atomic<Hold> hold_{Hold::none};
 };
 
 /// Whether `candidate` says more about the end of a term than `current` does.

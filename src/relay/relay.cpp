@@ -72,7 +72,7 @@ class Publishing {
     std::vector<NewMessage> toSend(messages.begin(), messages.end());
     std::vector<std::size_t> places(messages.size());
     for (std::size_t i = 0; i < places.size(); ++i) places[i] = i;
-    std::vector<Result<void>> results(messages.size(), Error{Errc::unavailable, "the term is over"});
+    std::vector<Result<void>> results(messages.size(), Error{Errc::unavailable, "no publication may begin now"});
     Backoff backoff(20ms, 500ms, Random(static_cast<std::uint64_t>(clock_.now().time_since_epoch().count())));
     const BootTime giveUp = clock_.now() + patience;
     while (!toSend.empty() && term.mayBeginWork()) {
@@ -134,6 +134,7 @@ class Career final : public ILeaderCareer {
     consumer_->inaugurate(term);
   }
   bool execute(const Term& term) override { return consumer_->execute(term); }
+  void rest(const Term& term) override { consumer_->rest(term); }
   void handOver(const Term& term) override {
     consumer_->handOver(term);
     target_.close();

@@ -74,7 +74,8 @@ class Life final : private career::IPhaseWorker {
             .leave = [this](Resignation how) { election_.leave(how); },
             .exit = [this](ExitStatus status, bool) { ended_(status); },
             .tellReadiness = [this](Readiness readiness,
-                                    const std::string& whyNot) { election_.tellReadiness(readiness, whyNot); }};
+                                    const std::string& whyNot) { election_.tellReadiness(readiness, whyNot); },
+            .tellRest = [this](FencingToken term) { election_.tellRest(term); }};
   }
 
   WorldParts& world_;

@@ -20,6 +20,7 @@ class DatabaseConsumer final : public ILeaderCareer {
   void prepare(const std::stop_token& stop) override { work_->prepare(stop); }
   void inaugurate(const Term& term) override { work_->inaugurate(term); }
   bool execute(const Term& term) override { return work_->execute(term); }
+  void rest(const Term& term) override { work_->rest(term); }
   void handOver(const Term& term) override { work_->handOver(term); }
 
  private:

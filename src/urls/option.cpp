@@ -45,6 +45,14 @@ Value onOff(bool& on) {
   return {.type = {}, .expected = "true or false", .byDefault = on ? "on" : "off", .flag = &on, .canBeOff = true};
 }
 
+Value filled(std::string& value, std::string type, const std::string& expected) {
+  const auto take = [&value](const std::string& given) {
+    value = given;
+    return !given.empty();
+  };
+  return parsed(std::move(type), expected + ": it must not be empty", take);
+}
+
 Value text(std::string& value, std::string type, std::string byDefault) {
   const auto take = [&value](const std::string& given) {
     value = given;

@@ -41,6 +41,8 @@ Value flag(bool& on);
 Value onOff(bool& on);
 /// Any text.
 Value text(std::string& value, std::string type, std::string byDefault = {});
+/// Text that must not be empty: an empty one is a variable that somebody forgot to set, and no wish to do without.
+Value filled(std::string& value, std::string type, const std::string& expected);
 /// "1 to 64 bytes" of "the name \"…\" is not valid: expected 1 to 64 bytes".
 std::string expectedBy(const Error& complaint);
 /// What `take` takes.

@@ -157,7 +157,8 @@ career::CareerOutlets Process::outlets() {
           .leave = [this](Resignation how) { election_.leave(how); },
           .exit = [this](ExitStatus status, bool careerIsHome) { simulation_.exited(*this, status, careerIsHome); },
           .tellReadiness = [this](Readiness readiness,
-                                  const std::string& whyNot) { election_.tellReadiness(readiness, whyNot); }};
+                                  const std::string& whyNot) { election_.tellReadiness(readiness, whyNot); },
+          .tellRest = [this](FencingToken term) { election_.tellRest(term); }};
 }
 
 Duration Process::draw(Duration most) {

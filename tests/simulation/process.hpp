@@ -118,6 +118,7 @@ class Process final : public IEventSink, private IElectionListener, private care
   void on(const Event& event) noexcept override;
   void run(Task phase) override;
   void onElected(std::shared_ptr<TermState> term) override;
+  void onHold(Hold hold) override { runner_.onHold(hold); }
   void onTermLost(EndReason reason) override;
   void onHandoverRequested(const std::string& by) override { runner_.onHandoverRequested(by); }
   void onStandby() override { runner_.onStandby(); }

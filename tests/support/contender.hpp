@@ -37,6 +37,7 @@ class Contender final : public IElectionListener {
     term = std::move(state);
     terms.push_back(term->identity());
   }
+  void onHold(Hold hold) override { holds.push_back(hold); }
   void onTermLost(EndReason reason) override {
     lost.push_back(reason);
     term.reset();
@@ -69,6 +70,7 @@ class Contender final : public IElectionListener {
   CandidateUuid uuid;
   std::shared_ptr<TermState> term;
   std::vector<TermIdentity> terms;
+  std::vector<Hold> holds;
   std::vector<EndReason> lost;
   std::vector<std::string> askedBy;
   std::vector<Error> fatal;

@@ -34,6 +34,7 @@ class LanedReplica {
   TestTerm& term() { return term_; }
   void takeOffice() { consumer_.inaugurate(term_); }
   bool execute() { return consumer_.execute(term_); }
+  void rest() { consumer_.rest(term_); }
   void handOver() { consumer_.handOver(term_); }
 
  private:

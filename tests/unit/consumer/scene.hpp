@@ -37,6 +37,7 @@ class ConsumerReplica {
     return *this;
   }
   bool execute() { return consumer_.execute(term_); }
+  void rest() { consumer_.rest(term_); }
   void handOver() { consumer_.handOver(term_); }
   /// How the term ended when `execute` threw EndTerm, else nothing.
   std::optional<EndReason> endOf(int executes = 1) {
