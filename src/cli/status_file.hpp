@@ -13,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-#include "cli/status_board.hpp"
+#include "ops/status_board.hpp"
 
 namespace tenure::cli {
 

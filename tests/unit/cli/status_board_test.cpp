@@ -1,4 +1,4 @@
-#include "cli/status_board.hpp"
+#include "ops/status_board.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

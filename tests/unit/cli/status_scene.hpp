@@ -1,7 +1,7 @@
 /// A replica's board before anything has happened, and events as it is told of them.
 #pragma once
 
-#include "cli/status_board.hpp"
+#include "ops/status_board.hpp"
 
 namespace tenure::cli {
 

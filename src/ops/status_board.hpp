@@ -1,15 +1,17 @@
-/// Where one replica stands, as told by the event stream: what `--status-file` shows. Pure.
+/// Where one replica stands, as told by the event stream: what `--status-file` and health checks show. Pure.
 ///
 ///     connecting → standby → elected → leading → resigned → standby …  → left
+///                → observing
 #pragma once
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "tenure/events.hpp"
 
-namespace tenure::cli {
+namespace tenure {
 
 class StatusBoard {
  public:
@@ -18,10 +20,25 @@ class StatusBoard {
 
   /// True when somebody who watches would want to know at once; counts alone can wait.
   bool on(const Event& event);
+  std::string_view state() const noexcept { return state_; }
+  WallTime since() const noexcept { return since_; }
+  bool isConnected() const noexcept { return connected_; }
+  /// To lead; nullopt before it has looked.
+  const std::optional<bool>& isReady() const noexcept { return ready_; }
+  const std::string& whyNotReady() const noexcept { return notReady_; }
+  bool isPaused() const noexcept { return isPaused_; }
+  /// A message is out of attempts, and those behind it wait.
+  bool isBlocked() const noexcept { return !blockedBy_.empty(); }
+  /// At too many dead letters in a row.
+  bool isStopped() const noexcept { return isStopped_; }
+  /// Of its store or queue, what is amiss; empty: they answer.
+  const std::string& outage() const noexcept { return outage_; }
+
   /// One JSON object and a line break. The token is a decimal string: it does not fit a double.
   std::string json() const;
 
  private:
+  void forgetTerm();
   void enter(const char* state, const Event& event);
 
   ElectionName election_;
@@ -42,6 +59,9 @@ class StatusBoard {
   std::int64_t fenced_ = 0;
   std::string lastTrouble_;
   std::string blockedBy_;
+  bool isPaused_ = false;  // as the leader was told
+  bool isStopped_ = false;
+  std::string outage_;
 };
 
-}  // namespace tenure::cli
+}  // namespace tenure

@@ -1,16 +1,22 @@
-#include "cli/status_board.hpp"
+#include "ops/status_board.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
 #include "ops/event_line.hpp"
 
-namespace tenure::cli {
+namespace tenure {
 
 void StatusBoard::enter(const char* state, const Event& event) {
   state_ = state;
   since_ = event.at;
   token_ = event.token;
+}
+
+void StatusBoard::forgetTerm() {
+  blockedBy_.clear();
+  outage_.clear();
+  isPaused_ = isStopped_ = false;
 }
 
 bool StatusBoard::on(const Event& event) {
@@ -29,6 +35,12 @@ bool StatusBoard::on(const Event& event) {
   if (std::holds_alternative<QueueUnblocked>(event.body)) return blockedBy_.clear(), true;
   if (std::holds_alternative<CommitFenced>(event.body)) return ++fenced_, true;
 
+  if (std::holds_alternative<Paused>(event.body)) isPaused_ = true;
+  if (std::holds_alternative<Resumed>(event.body)) isPaused_ = false;
+  if (std::holds_alternative<ConsumerStopped>(event.body)) isStopped_ = true;
+  if (std::holds_alternative<ConsumerResumed>(event.body)) isStopped_ = false;
+  if (const auto* began = std::get_if<OutageBegan>(&event.body)) outage_ = began->error;
+  if (std::holds_alternative<OutageEnded>(event.body)) outage_.clear();
   if (std::holds_alternative<SessionConnected>(event.body)) connected_ = true;
   if (std::holds_alternative<SessionSuspended>(event.body)) connected_ = false;
   if (std::holds_alternative<SessionExpired>(event.body)) connected_ = false;
@@ -37,9 +49,10 @@ bool StatusBoard::on(const Event& event) {
                    std::holds_alternative<Inaugurated>(event.body);
   if (fit) ready_ = true, notReady_.clear();
   if (std::holds_alternative<Enrolled>(event.body)) enter("standby", event);
+  if (std::holds_alternative<EnrolledAsObserver>(event.body)) enter("observing", event);
   if (std::holds_alternative<TermBegan>(event.body)) enter("elected", event), ++terms_;
   if (std::holds_alternative<Inaugurated>(event.body)) enter("leading", event);
-  if (std::holds_alternative<TermEnded>(event.body)) enter("resigned", event), blockedBy_.clear();
+  if (std::holds_alternative<TermEnded>(event.body)) enter("resigned", event), forgetTerm();
   if (std::holds_alternative<Left>(event.body)) enter("left", event);
   return true;
 }
@@ -54,6 +67,7 @@ std::string StatusBoard::json() const {
                              {"connected", connected_},
                              {"ready", nullptr},
                              {"not_ready", nullptr},
+                             {"paused", isPaused_},
                              {"terms", terms_},
                              {"messages", messages_},
                              {"duplicates", duplicates_},
@@ -71,4 +85,4 @@ std::string StatusBoard::json() const {
   return out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace tenure::cli
+}  // namespace tenure
