@@ -34,7 +34,7 @@ const std::map<std::string, int>& floors() {
   static const std::map<std::string, int> all{
       {"base", 0},     {"urls", 1},     {"coordination", 1}, {"fencing", 1},  {"process", 1}, {"storage", 1},
       {"election", 2}, {"pipeline", 2}, {"delay", 2},        {"producer", 2}, {"career", 3},  {"consumer", 3},
-      {"relay", 4},    {"ops", 4},      {"testing", 4},      {"cli", 5},      {"backends", 6}};
+      {"relay", 4},    {"ops", 4},      {"testing", 4},      {"http", 5},     {"cli", 6},     {"backends", 7}};
   return all;
 }
 
@@ -89,7 +89,11 @@ TEST(House, EachLibraryIsConfinedToItsRooms) {
       {"CLI11", std::regex("^CLI/"), {"src/cli/"}},
       {"Asio",
        std::regex("^boost/asio"),
-       {"src/base/asio_loop", "src/coordination/", "src/career/", "src/cli/", "include/tenure/producer_asio.hpp"}},
+       {"src/base/asio_loop", "src/coordination/", "src/career/", "src/http/", "src/cli/",
+        "include/tenure/producer_asio.hpp"}},
+      {"Beast", std::regex("^boost/beast"), {"src/http/"}},
+      {"prometheus-cpp", std::regex("^prometheus/"), {"src/http/"}},
+      {"libsystemd", std::regex("^systemd/"), {"src/cli/"}},
       {"xxHash", std::regex("^xxhash"), {"src/base/"}},
   };
   std::vector<std::string> escaped;

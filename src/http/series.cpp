@@ -1,0 +1,66 @@
+#include "http/series.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/assert.hpp"
+
+namespace tenure::http {
+namespace {
+
+constexpr std::array table{
+    Series{"tenure_batch_messages", Kind::histogram, "messages", "", "Messages that were committed together"},
+    Series{"tenure_blocked", Kind::gauge, "", "", "1: a message is out of attempts, and those behind it wait", true},
+    Series{"tenure_candidacies_lost_total", Kind::counter, "", "",
+           "Candidacies that ended without the replica's doing"},
+    Series{"tenure_commit_seconds", Kind::histogram, "seconds", "", "From the first message of a batch to its commit"},
+    Series{"tenure_connected", Kind::gauge, "", "", "1: this replica has a session with ZooKeeper and is connected"},
+    Series{"tenure_election_failures_total", Kind::counter, "", "",
+           "Attempts to contend that failed and are tried again"},
+    Series{"tenure_inauguration_seconds", Kind::histogram, "seconds", "",
+           "From taking the leadership to the first work: connecting, claiming, reading what was left"},
+    Series{"tenure_leader", Kind::gauge, "", "", "1: this replica leads, and its term is valid now"},
+    Series{"tenure_lease_remaining_seconds", Kind::gauge, "seconds", "",
+           "How long the term is valid without another proof", true},
+    Series{"tenure_events_total", Kind::counter, "", "level", "Events, by how bad they are"},
+    Series{"tenure_messages_total", Kind::counter, "", "outcome",
+           "Messages, by what became of them: committed (done, skipped or dead, with a commit), duplicate, failed (an "
+           "attempt), postponed, dead, skipped, coalesced, forgone"},
+    Series{"tenure_outage", Kind::gauge, "", "", "1: the leader's store or queue does not answer", true},
+    Series{"tenure_outages_total", Kind::counter, "", "", "Times that a leader's store or queue stopped answering"},
+    Series{"tenure_paused", Kind::gauge, "", "", "1: an operator has paused the election; nothing new begins", true},
+    Series{"tenure_phase_failures_total", Kind::counter, "", "phase", "Phases of a career that failed"},
+    Series{"tenure_ready", Kind::gauge, "", "", "1: a term could begin here"},
+    Series{"tenure_sessions_expired_total", Kind::counter, "", "", "ZooKeeper sessions that expired"},
+    Series{"tenure_sessions_suspended_total", Kind::counter, "", "", "Times that the connection to ZooKeeper was lost"},
+    Series{"tenure_stale_commits_refused_total", Kind::counter, "", "",
+           "Commits that the store refused because a newer term had claimed it"},
+    Series{"tenure_stopped", Kind::gauge, "", "", "1: too many dead letters in a row; an operator has to resume", true},
+    Series{"tenure_term_token", Kind::gauge, "", "", "The fencing token of the term", true},
+    Series{"tenure_terms_total", Kind::counter, "", "reason", "Terms that ended, by the reason"},
+    Series{"process_cpu_seconds_total", Kind::counter, "seconds", "", "Processor time of this process"},
+    Series{"process_open_fds", Kind::gauge, "", "", "File descriptors that are open"},
+    Series{"process_resident_memory_bytes", Kind::gauge, "bytes", "", "Memory of this process that is resident"},
+    Series{"process_start_time_seconds", Kind::gauge, "seconds", "", "When this process began, in seconds since 1970"},
+};
+
+}  // namespace
+
+std::string_view toString(Kind kind) noexcept {
+  switch (kind) {
+    case Kind::gauge: return "gauge";
+    case Kind::counter: return "counter";
+    case Kind::histogram: return "histogram";
+  }
+  return "unknown";
+}
+
+std::span<const Series> series() noexcept { return table; }
+
+const Series& seriesNamed(std::string_view name) {
+  const auto found = std::ranges::find(table, name, &Series::name);
+  TENURE_ASSERT(found != table.end());
+  return *found;
+}
+
+}  // namespace tenure::http
