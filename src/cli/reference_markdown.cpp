@@ -3,6 +3,7 @@
 #include "cli/backends.hpp"
 #include "cli/help_page.hpp"
 #include "cli/reference.hpp"
+#include "http/series.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -142,6 +143,20 @@ Document settingsPage(const std::vector<Command>& commands) {
   return {"settings.md", page};
 }
 
+/// What `/metrics` shows.
+Document metricsPage() {
+  std::string page = generated +
+                     "\n# Metrics\n\nThe series of `/metrics`, as Prometheus' text format and OpenMetrics. Each but "
+                     "those of the process has the label `election`.\nThose marked *term* are there only while the "
+                     "replica leads with a valid term: absent, not 0.\n\n"
+                     "| series | kind | label | what it says |\n| --- | --- | --- | --- |\n";
+  for (const http::Series& row : http::series())
+    page += "| " + code(std::string(row.name)) + " | " + std::string(http::toString(row.kind)) +
+            (row.ofTerm ? ", *term*" : "") + " | " + code(std::string(row.label)) + " | " + std::string(row.help) +
+            " |\n";
+  return {"metrics.md", page};
+}
+
 }  // namespace
 
 std::vector<Document> referencePages(const std::vector<Command>& commands) {
@@ -151,6 +166,7 @@ std::vector<Document> referencePages(const std::vector<Command>& commands) {
   pages.push_back(exitCodesPage());
   pages.push_back(configurationPage(commands));
   pages.push_back(settingsPage(commands));
+  pages.push_back(metricsPage());
   return pages;
 }
 

@@ -10,6 +10,8 @@ namespace {
 
 const Choices<Level> levels{
     {"debug", Level::debug}, {"info", Level::info}, {"warn", Level::warn}, {"error", Level::error}};
+const Choices<LogFormat> formats{{"text", LogFormat::text, "`event key=value …`"},
+                                 {"json", LogFormat::json, "an object a line, with the same names"}};
 const Choices<Preference> preferences{
     {"normal", Preference::normal, "as its turn comes"},
     {"preferred", Preference::preferred, "whoever leads hands over to it once it has stood by for a while"},
@@ -18,6 +20,11 @@ const Choices<Preference> preferences{
 }  // namespace
 
 Options ReplicaOption::rows(const std::string& barrierDefault) {
+  const auto takeHttp = [this](const std::string& given) {
+    const auto address = http::parseAddress(given);
+    if (address) http = *address;
+    return address.has_value();
+  };
   return {
       {"--id",
        valid(id, "ID", parseCandidateId, "host-pid"),
@@ -52,10 +59,15 @@ Options ReplicaOption::rows(const std::string& barrierDefault) {
        "Refuse to contend where anybody may change the election's znodes, or those of a store in ZooKeeper",
        {.field = "ZooKeeperOptions::strictAcl"}},
       election.shortSessionRow(),
+      {"--http",
+       parsed("ADDRESS", "PORT, HOST:PORT with an IP address or localhost, or unix:PATH", takeHttp),
+       "Answer there, on loopback where no host is named: /livez, /readyz, /leader, /standby, /status, /metrics",
+       {}},
       {"--log-level",
        choice(logLevel, levels, "LEVEL"),
        "The least severe events that are logged; SIGHUP reads it again from the file",
        {}},
+      {"--log-format", choice(logFormat, formats, "FORMAT"), "How the log looks", {}},
   };
 }
 

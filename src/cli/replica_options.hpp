@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cli/options.hpp"
+#include "http/address.hpp"
 
 namespace tenure::cli {
 
@@ -18,7 +19,9 @@ struct ReplicaOption {
   std::optional<std::chrono::milliseconds> barrier;
   bool lastWill = true;
   std::string lastWillHelper;
+  std::optional<http::Address> http{};
   Level logLevel = Level::info;
+  LogFormat logFormat = LogFormat::text;
   std::function<Result<std::optional<std::string>>()> logLevelInFile{};  // as it is now
 
   /// `barrierDefault` is for people.

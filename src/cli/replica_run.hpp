@@ -5,7 +5,9 @@
 #include <string>
 
 #include "cli/exit.hpp"
+#include "cli/health_server.hpp"
 #include "cli/replica_options.hpp"
+#include "cli/service_manager.hpp"
 #include "cli/status_file.hpp"
 #include "tenure/candidate.hpp"
 #include "tenure/spi/source.hpp"
@@ -22,12 +24,17 @@ class ReplicaRun {
   ILogSink& log() noexcept { return *log_; }
   /// Says why, where the replica stops for a fault of its configuration.
   Exit run(const CandidateOptions& candidate, ILeaderCareer& career);
+  /// While it runs. Threads: any.
+  void stop() noexcept { running_->stop(); }
 
  private:
   const std::unique_ptr<ILogSink> log_;
   std::optional<StatusFile> status_;
+  std::optional<HealthServer> health_;
+  ServiceManager manager_;
   LastWord lastWord_;
   std::optional<EventFork> events_;
+  Candidate* running_ = nullptr;
 };
 
 /// An error that waiting cannot mend ends the command before the replica contends. Any other error is told by the next

@@ -4,6 +4,7 @@
 #include "cli/commands.hpp"
 #include "cli/early_signals.hpp"
 #include "cli/replica_options.hpp"
+#include "cli/replica_run.hpp"
 #include "cli/run_career.hpp"
 #include "cli/wiring_options.hpp"
 
@@ -128,17 +129,16 @@ Result<Settings> settingsOf(const RunOptions& options) {
 }
 
 Exit contend(const RunOptions& options, Settings settings, const Guardian& guardian) {
-  const auto log = makeLogSink(options.replica.logLevel, settings.candidate.id);
-  const std::shared_ptr<IFencedStore> store = settings.store ? settings.store->open(*log).store : nullptr;
+  ReplicaRun replica(options.replica, settings.candidate, {});
+  IEventSink& events = replica.events();
+  const std::shared_ptr<IFencedStore> store = settings.store ? settings.store->open(events).store : nullptr;
 
   const ElectionName election = settings.candidate.election;
-  settings.candidate.onReload = [&] { reload(options.replica, election, *log); };
-  Candidate* self = nullptr;
-  RunCareer career(guardian, std::move(settings.run), store.get(), Emitter(*log, systemClock(), election),
-                   [&self] { self->stop(); });
-  Candidate candidate(std::move(settings.candidate), career, *log);
-  self = &candidate;
-  return static_cast<Exit>(career.exitCode(static_cast<ExitStatus>(runUntilSignalled(candidate))));
+  settings.candidate.onReload = [&] { reload(options.replica, election, replica.log()); };
+  RunCareer career(guardian, std::move(settings.run), store.get(), Emitter(events, systemClock(), election),
+                   [&replica] { replica.stop(); });
+  const Exit exit = replica.run(settings.candidate, career);
+  return static_cast<Exit>(career.exitCode(static_cast<ExitStatus>(exit)));
 }
 
 Exit runReplica(const RunOptions& options) {

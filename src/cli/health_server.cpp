@@ -1,0 +1,44 @@
+#include "cli/health_server.hpp"
+
+#include "career/candidate_access.hpp"
+#include "cli/status_json.hpp"
+
+namespace tenure::cli {
+
+Result<http::Address> HealthServer::serve(boost::asio::io_context& loop, const Candidate& replica) {
+  const auto answer = [this](auto make) -> http::Route {
+    return [this, make](const http::Request&, const http::Respond& respond) { respond(make(observer_.board())); };
+  };
+  const auto leads = [&replica](const StatusBoard& board) { return http::leader(board, replica.term()); };
+  server_.emplace(
+      loop, http::Routes{{"/livez", answer(http::livez)},
+                         {"/readyz", answer(http::readyz)},
+                         {"/standby", answer(http::standby)},
+                         {"/leader", answer(leads)},
+                         {"/status", [this, &replica](const http::Request&,
+                                                      const http::Respond& respond) { tellStatus(replica, respond); }},
+                         {"/metrics", [this, &replica](const http::Request& request, const http::Respond& respond) {
+                            respond(metrics(request, replica));
+                          }}});
+  return server_->listen(listensAt_);
+}
+
+http::Response HealthServer::metrics(const http::Request& request, const Candidate& replica) const {
+  const bool isOpen = request.accept.find("application/openmetrics-text") != std::string::npos;
+  const auto format = isOpen ? http::MetricsFormat::openMetrics : http::MetricsFormat::prometheus;
+  return {200, metrics_.text(format, observer_.board(), replica.term()),
+          isOpen ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+                 : "text/plain; version=0.0.4; charset=utf-8"};
+}
+
+/// Of the whole election, as this replica's servers see it; where they do not answer, of this replica alone.
+void HealthServer::tellStatus(const Candidate& replica, const http::Respond& respond) const {
+  const std::string own = observer_.board().json();
+  CandidateAccess::view(replica, [this, own, respond](const Result<ElectionView>& view) {
+    constexpr const char* type = "application/json";
+    if (!view) return respond({503, "{\"replica\":" + own + "}\n", type});
+    respond({200, statusJson(election_, *view, std::nullopt, own), type});
+  });
+}
+
+}  // namespace tenure::cli

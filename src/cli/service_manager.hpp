@@ -1,0 +1,33 @@
+/// Tells systemd how the replica stands, where it has started it (Type=notify): ready when it can contend, alive as
+/// long as the control loop turns, and one line for `systemctl status`.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <mutex>
+
+#include "ops/status_board.hpp"
+
+namespace tenure::cli {
+
+/// Without a manager that asks for it (NOTIFY_SOCKET) it does nothing.
+class ServiceManager final : public IEventSink {
+ public:
+  explicit ServiceManager(StatusBoard board) : board_(std::move(board)) {}
+
+  /// Feeds the manager's watchdog, on the loop, at half of what it waits for.
+  void keepAlive(boost::asio::io_context& loop);
+  void on(const Event& event) noexcept override;
+
+ private:
+  void feed();
+
+  std::mutex mutex_;
+  StatusBoard board_;
+  bool isReady_ = false;
+  std::string_view told_;
+  std::chrono::microseconds interval_{};
+  std::optional<boost::asio::steady_timer> timer_;
+};
+
+}  // namespace tenure::cli

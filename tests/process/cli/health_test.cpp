@@ -1,0 +1,106 @@
+/// `--http`: what load balancers, Kubernetes and people ask a replica.
+#include <nlohmann/json.hpp>
+
+#include "replica.hpp"
+#include "support/http.hpp"
+
+namespace tenure::test {
+namespace {
+
+using testing::HasSubstr;
+
+class HealthChecks : public ToolInElection {
+ protected:
+  std::string socketOf(const std::string& name) const { return at(name + ".sock"); }
+  Program serve(const std::string& name) { return consume(name, {"--http", "unix:" + socketOf(name)}); }
+  HttpAnswer ask(const std::string& name, const std::string& target) { return httpGet(socketOf(name), target); }
+  bool becomes(const std::string& name, const std::string& target, int status) {
+    return eventually([&] { return ask(name, target).status == status; });
+  }
+};
+
+TEST_F(HealthChecks, TellLeaderAndStandbyApartAndFollowAFailover) {
+  produce(numbered(2));
+  Program first = serve("first");
+  ASSERT_TRUE(becomes("first", "/leader", 200)) << first.output();
+  EXPECT_THAT(first.output(), HasSubstr(" http_served "));
+  Program second = serve("second");
+  ASSERT_TRUE(becomes("second", "/standby", 200)) << second.output();
+  for (const char* name : {"first", "second"}) {
+    EXPECT_EQ(ask(name, "/livez").status, 200);
+    EXPECT_TRUE(becomes(name, "/readyz", 200)) << ask(name, "/readyz").body;
+  }
+  EXPECT_EQ(ask("second", "/leader").status, 503);
+  EXPECT_EQ(ask("first", "/standby").status, 503);
+
+  first.signal(SIGKILL);
+  EXPECT_TRUE(becomes("second", "/leader", 200)) << second.output();
+  EXPECT_EQ(ask("first", "/livez").status, 0);
+  Program again = serve("first");
+  EXPECT_TRUE(becomes("first", "/standby", 200)) << "the socket of the killed process is in nobody's way";
+}
+
+TEST_F(HealthChecks, TellAFrozenLeaderWhenItWakesUp) {
+  produce(numbered(1));
+  Program first = serve("first");
+  ASSERT_TRUE(becomes("first", "/leader", 200)) << first.output();
+  Program second = serve("second");
+  ASSERT_TRUE(becomes("second", "/standby", 200)) << second.output();
+  first.freeze();
+  ASSERT_TRUE(becomes("second", "/leader", 200)) << second.output();
+  first.signal(SIGCONT);
+  EXPECT_TRUE(becomes("first", "/leader", 503));
+  EXPECT_EQ(ask("second", "/leader").status, 200);
+}
+
+TEST_F(HealthChecks, StatusIsThatOfTheToolAndOfTheReplica) {
+  produce(numbered(2));
+  Program first = serve("first");
+  ASSERT_TRUE(becomes("first", "/leader", 200)) << first.output();
+  ASSERT_EQ(tenure(inElection("pause", {"--by", "lena", "--wait"})).exit, 0);
+
+  const auto shown = nlohmann::json::parse(ask("first", "/status").body);
+  const auto told = nlohmann::json::parse(tenure(inElection("status", {"--json"})).output);
+  for (const char* key : {"election", "leader", "candidates", "marker", "paused", "ensemble"})
+    EXPECT_EQ(shown.at(key), told.at(key)) << key;
+  EXPECT_EQ(shown["replica"]["state"], "leading");
+  EXPECT_EQ(shown["replica"]["paused"], true);
+  EXPECT_THAT(ask("first", "/leader").body, HasSubstr(", paused"));
+}
+
+TEST_F(HealthChecks, MetricsAreThoseOfWhatTheReplicaDoes) {
+  produce(numbered(5));
+  Program first = serve("first");
+  ASSERT_TRUE(becomes("first", "/leader", 200)) << first.output();
+  const std::string label = "{election=\"" + election() + "\"";
+  const std::string done = "\ntenure_messages_total" + label + ",outcome=\"committed\"} 5\n";
+  EXPECT_TRUE(eventually([&] { return ask("first", "/metrics").body.find(done) != std::string::npos; }))
+      << ask("first", "/metrics").body;
+  EXPECT_THAT(ask("first", "/metrics").body, HasSubstr("\ntenure_leader" + label + "} 1\n"));
+  Program second = serve("second");
+  ASSERT_TRUE(becomes("second", "/standby", 200)) << second.output();
+  const std::string ofStandby = ask("second", "/metrics").body;
+  EXPECT_THAT(ofStandby, HasSubstr("\ntenure_leader" + label + "} 0\n"));
+  EXPECT_THAT(ofStandby, testing::Not(HasSubstr("tenure_term_token")));
+}
+
+TEST_F(HealthChecks, AreAnsweredByTheOtherReplicasAsWell) {
+  produce(numbered(1));
+  Program command =
+      start(inElection("run", {"--http", "unix:" + socketOf("command"), "--", "sleep", "1000"}), "command");
+  EXPECT_TRUE(becomes("command", "/leader", 200)) << command.output();
+}
+
+TEST_F(HealthChecks, AnAddressThatCannotBeHadEndsTheReplicaBeforeItContends) {
+  produce(numbered(1));
+  Program first = consume("first", {"--http", "unix:" + at("missing") + "/http.sock"});
+  EXPECT_NE(exitOf(first), 0);
+  EXPECT_THAT(first.output(), HasSubstr("--http"));
+  EXPECT_THAT(first.output(), testing::Not(HasSubstr(" enrolled ")));
+  const Run wrong = tenure(inElection("consume", {"--queue", queue(), "--sql", "SELECT 1", "--http", "db1:80"}));
+  EXPECT_EQ(wrong.exit, 78) << wrong.output;
+  EXPECT_THAT(wrong.output, HasSubstr("--http"));
+}
+
+}  // namespace
+}  // namespace tenure::test

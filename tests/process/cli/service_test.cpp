@@ -1,0 +1,96 @@
+/// A replica as a service of systemd: what it tells its manager, and the unit that comes with it.
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/local/datagram_protocol.hpp>
+
+#include "replica.hpp"
+
+namespace tenure::test {
+namespace {
+
+using testing::HasSubstr;
+
+/// The manager's end of NOTIFY_SOCKET.
+class Manager {
+ public:
+  explicit Manager(const std::string& path) : socket_(loop_, boost::asio::local::datagram_protocol::endpoint(path)) {
+    socket_.non_blocking(true);
+  }
+
+  /// Whether the replica has said that since the last time.
+  bool hears(const std::string& word) {
+    return eventually([&] { return hasHeard(word); });
+  }
+  bool hasHeard(const std::string& word) {
+    std::array<char, 512> message{};
+    boost::system::error_code error;
+    for (std::size_t size = 0; (size = socket_.receive(boost::asio::buffer(message), 0, error)), !error;)
+      heard_ += std::string(message.data(), size) + "\n";
+    const std::size_t at = heard_.find(word);
+    if (at == std::string::npos) return false;
+    heard_.erase(0, at + word.size());
+    return true;
+  }
+  const std::string& rest() const { return heard_; }
+
+ private:
+  boost::asio::io_context loop_;
+  boost::asio::local::datagram_protocol::socket socket_;
+  std::string heard_;
+};
+
+class Service : public ToolInElection {
+ protected:
+  Manager manager{at("notify.sock")};
+  Arguments environment{"NOTIFY_SOCKET=" + at("notify.sock"), "WATCHDOG_USEC=100000"};
+};
+
+TEST_F(Service, IsReadyWhenItCanContendAndAliveWhileItsControlLoopTurns) {
+  produce(numbered(1));
+  Program first = consume("first", {}, environment);
+  ASSERT_TRUE(manager.hears("READY=1")) << first.output();
+  EXPECT_TRUE(manager.hears("STATUS=leading")) << first.output();
+  EXPECT_TRUE(manager.hears("WATCHDOG=1"));
+  EXPECT_TRUE(manager.hears("WATCHDOG=1"));
+  first.freeze();
+  while (manager.hasHeard("WATCHDOG=1")) {
+  }
+  EXPECT_FALSE(manager.hasHeard("WATCHDOG=1")) << "a frozen one says nothing";
+  first.signal(SIGCONT);
+  EXPECT_TRUE(manager.hears("WATCHDOG=1"));
+  EXPECT_EQ(told(first, SIGTERM), 0) << first.output();
+  EXPECT_TRUE(manager.hears("STOPPING=1")) << manager.rest();
+}
+
+TEST_F(Service, IsReadyAsAStandbyToo) {
+  produce(numbered(1));
+  Program first = consume("first");
+  ASSERT_TRUE(leads(first)) << first.output();
+  Program second = consume("second", {}, environment);
+  EXPECT_TRUE(manager.hears("READY=1")) << second.output();
+}
+
+TEST_F(Service, IsNotReadyWhereATermCouldNotBegin) {
+  produce(numbered(1));
+  Program first = consume("first");
+  ASSERT_TRUE(leads(first)) << first.output();
+  Program second = start(inElection("consume", {"--queue", queue(), "--sql", "INSERT INTO missing VALUES (:id)"}),
+                         "second", environment);
+  ASSERT_TRUE(second.waitForOutput(" not_ready ")) << second.output();
+  EXPECT_FALSE(manager.hasHeard("READY=1"));
+}
+
+/// systemd's own rating of a unit; 0 is the least exposed.
+TEST(SystemdUnit, IsHardened) {
+  const TemporaryFolder folder;
+  const std::string unit = std::string(TENURE_SOURCE_DIR) + "/deploy/systemd/tenure@.service";
+  Program analyze({"systemd-analyze", "security", "--offline=yes", "--threshold=20", "--no-pager", unit},
+                  folder / "analyze");
+  const auto ending = analyze.waitForEnd();
+  ASSERT_TRUE(ending && ending->exitCode);
+  EXPECT_EQ(*ending->exitCode, 0) << analyze.output();
+  EXPECT_THAT(analyze.output(), HasSubstr("Overall exposure level"));
+}
+
+}  // namespace
+}  // namespace tenure::test
