@@ -28,7 +28,8 @@ class IElectionListener {
   /// The term is over without our doing: its lease is ended and its end reason set. Bring the career home, then call
   /// resign().
   virtual void onTermLost(EndReason reason) = 0;
-  /// Whether the election is paused, within a term: first after onElected(), with whose term `unread` began.
+  /// Whether the election is paused. First called when the read after onElected() is answered; until then the term's
+  /// hold is `unread`.
   virtual void onHold(Hold hold) = 0;
   /// Somebody wrote a handover request for this term.
   virtual void onHandoverRequested(const std::string& by) = 0;

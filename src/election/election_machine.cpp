@@ -210,7 +210,7 @@ std::optional<BootTime> ElectionMachine::wakeAt() const {
     also(lease_->hardLimit());
     if (!softLimitTold_) also(lease_->softLimit());
     if (const std::optional<BootTime> due = steerAt()) also(*due);
-    if (const std::optional<BootTime> due = pauseEndsAt()) also(*due);
+    if (const std::optional<BootTime> due = pauseAt()) also(*due);
   }
   return earliest;
 }
@@ -232,7 +232,7 @@ void ElectionMachine::handle(const input::Tick&) {
   if (letsPass()) lookAtLine();
   if (phase_ == Phase::barrier) judgeBarrier();
   if (probing()) probe();
-  endPauseInTime();
+  lookAtPauseAgain();
   steer();
 }
 

@@ -242,9 +242,10 @@ class ElectionMachine {
   void watchPause();
   void pauseRead(const Result<Node>& node);
   void pauseEnsured(const Result<void>& result);
+  void pauseLookFailed(const Error& error);
   void heed(std::optional<Pause> pause);
-  void endPauseInTime();
-  std::optional<BootTime> pauseEndsAt() const;
+  void lookAtPauseAgain();
+  std::optional<BootTime> pauseAt() const;
 
   // election_readiness.cpp: what our candidacy says, and what others make of it
   void handle(const input::ReadinessTold& in);
@@ -352,7 +353,9 @@ class ElectionMachine {
   Watch pauseWatch_;
   std::optional<Pause> pause_;  // in office, and heeded
   BootTime pauseSeen_{};
-  bool pauseIsRead_ = false;  // in this term
+  std::optional<BootTime> pauseLookDue_;  // after a look that failed
+  bool pauseIsRead_ = false;              // in this term
+  bool pauseRefusalTold_ = false;
 
   BootTime probeDue_{};
   BootTime visitedAt_{};

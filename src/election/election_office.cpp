@@ -207,7 +207,8 @@ void ElectionMachine::takeOffice(BootTime confirmedAt) {
   settings_.self.waitsSince = {};
   publish();
   pause_.reset();
-  pauseIsRead_ = false;
+  pauseIsRead_ = pauseRefusalTold_ = false;
+  pauseLookDue_.reset();
   term.lost = lost_;
   tell(Elected{own_->name}, token());
   act(action::TakeOffice{std::move(term), session_->timeout, confirmedAt});

@@ -13,11 +13,15 @@ namespace {
 
 /// Calendar clocks may be set: look at ours now and then.
 constexpr std::chrono::milliseconds longestNap{60'000};
+/// Until the next look, after one that failed.
+constexpr std::chrono::milliseconds lookAfterFailure{500};
+constexpr std::chrono::seconds lookAfterRefusal{10};
 
 }  // namespace
 
 void ElectionMachine::watchPause() {
   pauseWatch_ = {newTicket(), false};
+  pauseLookDue_.reset();
   act(action::Read{pauseWatch_.ticket, action::Subject::pause, paths_.pause, true});
 }
 
@@ -26,19 +30,23 @@ void ElectionMachine::pauseRead(const Result<Node>& node) {
     heed(std::nullopt);
     return act(action::EnsurePath{pauseWatch_.ticket, paths_.pause, {}});
   }
-  if (!node && node.error().is(Errc::permissionDenied)) {
-    tell(Warned{"no right to read " + paths_.pause + ": this replica cannot be paused"}, token());
-    return heed(std::nullopt);
-  }
-  if (!node) return;  // asked again when we are connected
+  if (!node) return pauseLookFailed(node.error());
   pauseWatch_.answered = true;
   heed(parsePause(node->data));
 }
 
 void ElectionMachine::pauseEnsured(const Result<void>& result) {
-  if (result) return watchPause();
-  if (result.error().is(Errc::permissionDenied))
-    tell(Warned{"no right to create " + paths_.pause + ": this replica cannot be paused"}, token());
+  result ? watchPause() : pauseLookFailed(result.error());
+}
+
+/// Work goes on where rights are missing. Any other answer is asked for again, also when we are connected again.
+void ElectionMachine::pauseLookFailed(const Error& error) {
+  const bool isRefused = error.is(Errc::permissionDenied);
+  pauseLookDue_ = now_.boot + (isRefused ? lookAfterRefusal : lookAfterFailure);
+  if (!isRefused) return;
+  if (!std::exchange(pauseRefusalTold_, true))
+    tell(Warned{"no right to read or create " + paths_.pause + ": a pause is heeded late, or not at all"}, token());
+  if (!pauseIsRead_) heed(std::nullopt);
 }
 
 void ElectionMachine::heed(std::optional<Pause> pause) {
@@ -65,11 +73,15 @@ void ElectionMachine::handle(const input::RestTold& in) {
   publish();
 }
 
-void ElectionMachine::endPauseInTime() {
-  if (phase_ == Phase::office && pause_ && pause_->isOver(now_.wall)) heed(std::nullopt);
+void ElectionMachine::lookAtPauseAgain() {
+  if (phase_ != Phase::office) return;
+  if (pause_ && pause_->isOver(now_.wall)) heed(std::nullopt);
+  if (connected_ && pauseLookDue_ && now_.boot >= *pauseLookDue_) watchPause();
 }
 
-std::optional<BootTime> ElectionMachine::pauseEndsAt() const {
+/// When to look again, or when the pause ends.
+std::optional<BootTime> ElectionMachine::pauseAt() const {
+  if (connected_ && pauseLookDue_) return pauseLookDue_;
   if (!pause_ || pause_->until == WallTime{}) return std::nullopt;
   return now_.boot +
          std::clamp<std::chrono::milliseconds>(pause_->until - now_.wall, std::chrono::milliseconds{0}, longestNap);

@@ -192,7 +192,7 @@ struct EndLease {};
 struct AskHandover {
   std::string by;
 };
-/// Whether the election is paused. Until the first of them in a term that is not known, and no work may begin.
+/// Whether the election is paused. Before a term's first HoldWork no work may begin.
 struct HoldWork {
   Hold hold = Hold::none;
 };

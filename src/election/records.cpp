@@ -347,7 +347,10 @@ std::string toJson(const Pause& pause) {
 std::optional<Pause> parsePause(std::string_view text) {
   const Json json = objectIn(text);
   Pause pause{textIn(json, "by"), textIn(json, "why"), timeIn(json, "since"), timeIn(json, "until")};
-  if (pause.since == WallTime{}) return std::nullopt;
+  constexpr WallTime latest{std::chrono::milliseconds{253'402'300'799'999}};  // of the year 9999
+  const bool isInRange =
+      pause.since > WallTime{} && pause.since <= latest && pause.until >= WallTime{} && pause.until <= latest;
+  if (!isInRange) return std::nullopt;
   return pause;
 }
 

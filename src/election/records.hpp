@@ -60,7 +60,7 @@ struct CandidateRecord {
   Readiness readiness = Readiness::unknown;
   std::string whyNot{};   // not ready
   WallTime waitsSince{};  // at the barrier of the term before, which it is to follow; 1970: it does not
-  WallTime rests{};       // of the leader: nothing is in hand, in the pause that began then; 1970: it does not rest
+  WallTime rests{};       // leader only: `since` of the pause in which it has nothing in hand; 1970: none
 };
 std::string toJson(const CandidateRecord& record);
 CandidateRecord parseCandidateRecord(std::string_view json);

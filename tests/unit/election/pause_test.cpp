@@ -95,7 +95,8 @@ TEST_F(PausedElection, APauseWhoseTimeHasPassedIsNone) {
 
 TEST_F(PausedElection, GarbageIsNoPause) {
   lead();
-  for (const char* data : {"garbage", "{}", R"({"by":"x"})", R"({"since":"yesterday"})"}) {
+  for (const char* data : {"garbage", "{}", R"({"by":"x"})", R"({"since":"yesterday"})", R"({"since":-5})",
+                           R"({"since":9223372036854775807})"}) {
     read(data);
     EXPECT_EQ(hold(), Hold::none) << data;
     machine.changed(Subject::pause, WatchEvent::dataChanged);
@@ -108,6 +109,28 @@ TEST_F(PausedElection, AReadWithoutAnAnswerIsAskedAgain) {
   EXPECT_EQ(machine.count<HoldWork>(), 0U);
   machine.reconnect();
   EXPECT_TRUE(machine.read(Subject::pause));
+}
+
+TEST_F(PausedElection, ALookThatFailsWhileConnectedIsTriedAgain) {
+  lead();
+  machine.answerRead(Subject::pause, Error{Errc::quotaExceeded});
+  EXPECT_EQ(machine.count<HoldWork>(), 0U);
+  machine.advance(500ms);
+  EXPECT_TRUE(machine.read(Subject::pause));
+  read("");
+  EXPECT_EQ(hold(), Hold::none);
+}
+
+TEST_F(PausedElection, AZnodeThatCannotBeMadeIsLookedForAgain) {
+  lead();
+  machine.answerRead(Subject::pause, Error{Errc::notFound});
+  machine.feed(input::Ensured{machine.last<action::EnsurePath>().ticket, Error{Errc::permissionDenied}});
+  EXPECT_EQ(machine.told<Warned>().size(), 1U);
+  machine.wait(9s);
+  machine.advance(1s);
+  EXPECT_TRUE(machine.read(Subject::pause)) << "somebody with the right may have made it";
+  read(toJson(pause()));
+  EXPECT_EQ(hold(), Hold::paused);
 }
 
 TEST_F(PausedElection, WhoMayNotReadItIsToldThatItCannotBePaused) {
