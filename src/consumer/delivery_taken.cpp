@@ -29,8 +29,8 @@ bool Delivery::wasCommitted() {
 
 // --- at most once
 
-/// A stop does not keep it from its turn: nobody else would give it one. What begins again after it was postponed may
-/// have to wait for its rate limit once more.
+/// Neither a stop nor a pause keeps it from its turn: nobody else would give it one. What begins again after it was
+/// postponed may have to wait for its rate limit once more.
 Decision Delivery::goOnWithTaken(const Head& head, BootTime notBefore, const Now& now) {
   head_ = head;
   head_.message = taken_->message;
@@ -40,7 +40,7 @@ Decision Delivery::goOnWithTaken(const Head& head, BootTime notBefore, const Now
     return waits ? Decision(Waits{notBefore}) : Settled{};
   }
   const bool troubled = !taken_->trouble.empty();
-  if (!troubled && !waits && now.mayBegin) return needsTurn() ? askForTurn() : run(now);
+  if (!troubled && !waits && now.mayFinish) return needsTurn() ? askForTurn() : run(now);
   constexpr std::chrono::milliseconds pause{20};
   if (!now.stopAsked && (waits || !troubled)) return Waits{waits ? notBefore : now.boot + pause};
   if (now.stopAsked && head_.storeIsAway) return Ends{};

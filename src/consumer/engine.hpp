@@ -120,9 +120,10 @@ class Engine final : public ILeaderCareer {
   Result<void> watchGaps(const Term& term, const std::stop_token& stop);
   Result<bool> isDry(const std::stop_token& stop);
   Result<void> readAgain(const Term& term);
-  Result<void> awaitRest(const Term& term, const std::function<Result<void>()>& each);
+  Result<bool> awaitRest(const Term& term, const std::function<Result<void>()>& each);
   Result<std::vector<Message>> fetch(BootTime until, const std::stop_token& stop);
   void sourceFailed(const Term& term, const Error& error);
+  void postpone(const Error& error);
   /// Ends the term: nobody is to wait for answers any longer.
   [[noreturn]] void giveUp(const Error& error);
   void hurry() noexcept;

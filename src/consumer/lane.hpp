@@ -51,6 +51,8 @@ class Lane {
   Action inaugurate(const Now& now);
   Action execute(const Now& now);
   Action handOver(const Now& now);
+  /// A pause is over.
+  void resumed(const Now& now) noexcept { outages_.restart(now); }
   /// Nothing that has begun is open: no transaction, no outcome that is not known, nothing that was taken.
   bool isAtRest() const noexcept;
 

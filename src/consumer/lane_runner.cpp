@@ -47,6 +47,7 @@ void LaneRunner::inaugurate(const Term& term) {
 
 Return LaneRunner::execute(const Term& term) {
   enter(term);
+  if (std::exchange(wasPaused_, term.isPaused()) && !term.isPaused()) lane_->resumed(now());
   return run(lane_->execute(now()));
 }
 
@@ -102,11 +103,13 @@ void LaneRunner::tell() {
 
 Now LaneRunner::now() const {
   const BootTime now = clock_.now();
+  const bool mayBegin = term_->mayBeginWork();
   // Reckoned from one reading a phase: records need no more, and each reading costs as much as a map look-up.
   const WallTime wall = wallAtEntry_ + std::chrono::floor<std::chrono::milliseconds>(now - bootAtEntry_);
   return {.boot = now,
           .wall = wall,
-          .mayBegin = term_->mayBeginWork(),
+          .mayBegin = mayBegin,
+          .mayFinish = mayBegin || (term_->isPaused() && term_->valid()),
           .stopAsked = stop_.stop_requested(),
           .transactionIsFull = transaction_ && transaction_->isFull(),
           .isLimited = context_.isLimited(),

@@ -117,6 +117,7 @@ class LaneRunner final {
   const Term* term_ = nullptr;
   ConsumerName name_;
   std::stop_token stop_;
+  bool wasPaused_ = false;  // when it was last called
   std::optional<Emitter> emit_;
   BootTime bootAtEntry_{};
   WallTime wallAtEntry_{};

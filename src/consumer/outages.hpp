@@ -24,6 +24,11 @@ class Outages {
   void overdue(Side side, BootTime since, const Now& now);
   void answeredLate(Side side, const Now& now);
 
+  /// Nobody has asked for a while: what it lasts counts from now on.
+  void restart(const Now& now) noexcept {
+    if (outage_) outage_->began = now.boot;
+  }
+
   std::optional<BootTime> failingSince(Side side) const noexcept;
   bool storeIsAway() const noexcept { return failingSince(Side::store).has_value(); }
   bool any() const noexcept { return outage_.has_value(); }

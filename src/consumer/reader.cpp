@@ -25,7 +25,7 @@ bool Engine::read(const Term& term) {
     return setting_.clock.now() - begin >= slice && dispatcher_->madeProgressSince(begin);
   };
   if (const auto trouble = std::exchange(termState_.sourceTrouble, std::nullopt)) sourceFailed(term, *trouble);
-  while (!stop_.stop_requested() && !isOver()) {
+  while (!stop_.stop_requested() && !isOver() && !term.isPaused()) {
     reportProgress(term);
     readLimits();
     const auto stop = stop_.get_token();
@@ -125,8 +125,13 @@ Result<bool> Engine::isDry(const std::stop_token& stop) {
 
 /// Of some that were stood for the dispatcher knows too little to have them run.
 Result<void> Engine::readAgain(const Term& term) {
-  if (const Result<void> rested = awaitRest(term, [this] { return acknowledge(); }); !rested) return rested;
+  const Result<bool> rested = awaitRest(term, [this] { return acknowledge(); });
+  if (!rested) return rested.error();
   if (stop_.stop_requested()) return {};
+  if (!*rested) {
+    dispatcher_->close(false);
+    return {};  // it still must be read again
+  }
   dispatcher_->clear();
   const SerialAccess::Pass pass = passForReading();
   const Result<void> attached = setting_.source.attach(term);
@@ -134,16 +139,18 @@ Result<void> Engine::readAgain(const Term& term) {
   return attached;
 }
 
-/// What is in hand is finished, and nothing else begun.
-Result<void> Engine::awaitRest(const Term& term, const std::function<Result<void>()>& each) {
+/// What is in hand is finished, and nothing else begun. False: not all of it was, because the term ends or the election
+/// is paused, for then lanes keep what they hold.
+Result<bool> Engine::awaitRest(const Term& term, const std::function<Result<void>()>& each) {
   dispatcher_->close(true);
-  while (!dispatcher_->isAtRest() && !stop_.stop_requested()) {
+  while (!dispatcher_->isAtRest()) {
+    if (stop_.stop_requested() || term.isPaused()) return false;
     if (!term.valid()) return Error{Errc::leaseLost, "while its lanes came to rest"};  // those may wait for it to end
     reportProgress(term);
-    if (const Result<void> done = each(); !done) return done;
+    if (const Result<void> done = each(); !done) return done.error();
     dispatcher_->await(setting_.clock.now() + lookInterval, stop_.get_token());
   }
-  return {};
+  return true;
 }
 
 Result<std::vector<Message>> Engine::fetch(BootTime until, const std::stop_token& stop) {
@@ -154,10 +161,11 @@ Result<std::vector<Message>> Engine::fetch(BootTime until, const std::stop_token
   return setting_.source.fetch(dispatcher_->room(), until, interrupt.get_token());
 }
 
-/// Delivery starts again at what was not acknowledged; in a pause when that is over, as lanes keep what they hold.
+/// Attaches the source anew, which delivers again what was not acknowledged. While the election is paused the error is
+/// kept until it is resumed, because lanes keep their messages.
 void Engine::sourceFailed(const Term& term, const Error& error) {
   if (!isTransient(error)) throw EndTerm(reasonOf(error), error);
-  if (term.isPaused()) return static_cast<void>(termState_.sourceTrouble = error);
+  if (term.isPaused()) return postpone(error);
   const BootTime began = sourceTimer_.since().value_or(setting_.clock.now());
   sourceTimer_.hold(began);
   if (!std::exchange(termState_.overdueSince, std::nullopt)) tell(OutageBegan{error.message()});
@@ -165,14 +173,16 @@ void Engine::sourceFailed(const Term& term, const Error& error) {
   Backoff backoff(20ms, 1s, random.fork());
   Error trouble = error;
   const auto isLost = [&] { return setting_.clock.now() - began >= setting_.options.outageLimit; };
-  const Result<void> rested = awaitRest(term, [&]() -> Result<void> {
+  const Result<bool> rested = awaitRest(term, [&]() -> Result<void> {
     static_cast<void>(dispatcher_->takeAcknowledgements());
     return isLost() ? Result<void>(trouble) : Result<void>{};
   });
   if (!rested) giveUp(rested.error());
   if (stop_.stop_requested()) return;
+  if (!*rested) return postpone(error);
   dispatcher_->clear();
   for (;;) {
+    if (term.isPaused()) return postpone(trouble);
     if (isLost()) giveUp(trouble);
     setting_.clock.waitUntil(setting_.clock.now() + backoff.next(), stop_.get_token());
     if (stop_.stop_requested()) return;
@@ -186,6 +196,12 @@ void Engine::sourceFailed(const Term& term, const Error& error) {
   sourceTimer_.hold(std::nullopt);
   dispatcher_->close(false);
   tell(OutageEnded{std::chrono::duration_cast<std::chrono::milliseconds>(setting_.clock.now() - began)});
+}
+
+/// What the outage lasts counts anew then.
+void Engine::postpone(const Error& error) {
+  termState_.sourceTrouble = error;
+  sourceTimer_.hold(std::nullopt);
 }
 
 void Engine::giveUp(const Error& error) {

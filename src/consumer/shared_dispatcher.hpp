@@ -37,7 +37,7 @@ class SharedDispatcher {
   std::optional<BootTime> takeTurn(const GroupId& group);
   std::optional<BootTime> takeSuspectsTurn(const GroupId& group);
   void reportProgress(std::size_t lane) noexcept { lanes_[lane].progress.store(clock_.now().time_since_epoch()); }
-  /// It waits outside of take(); `atRest`: and has begun nothing that is not over.
+  /// The lane waits outside of take(). `atRest`: it has no open transaction, unknown outcome or taken message.
   void rests(std::size_t lane, bool atRest) noexcept { lanes_[lane].rests = atRest; }
   /// Until it says otherwise, no progress is expected of it.
   void excuse(std::size_t lane, bool excused) noexcept;

@@ -49,6 +49,7 @@ struct Now {
   BootTime boot{};
   WallTime wall{};
   bool mayBegin = true;
+  bool mayFinish = true;  // what has begun: as mayBegin, but for a pause
   bool stopAsked = false;
   bool transactionIsFull = false;
   bool isLimited = false;  // in total order: by a rate

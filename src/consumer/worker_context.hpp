@@ -20,7 +20,7 @@ class IWorkerContext {
   virtual Role role() const noexcept = 0;
   virtual std::stop_token stopToken() const noexcept = 0;
   virtual void reportProgress() noexcept = 0;
-  /// It waits; `atRest`: and nothing that it has begun is open. False again when it goes on.
+  /// Called with true before a wait in which the worker has nothing open, with false after it.
   virtual void rests(bool atRest) noexcept { static_cast<void>(atRest); }
   /// The lane whose in-work record this worker writes. It is 0 for a consumer without lanes, and
   /// for the recovery that comes before the lanes.

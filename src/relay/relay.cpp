@@ -72,10 +72,12 @@ class Publishing {
     std::vector<NewMessage> toSend(messages.begin(), messages.end());
     std::vector<std::size_t> places(messages.size());
     for (std::size_t i = 0; i < places.size(); ++i) places[i] = i;
-    std::vector<Result<void>> results(messages.size(), Error{Errc::unavailable, "no publication may begin now"});
+    std::vector<Result<void>> results(messages.size(), Error{Errc::unavailable, "the term is over"});
     Backoff backoff(20ms, 500ms, Random(static_cast<std::uint64_t>(clock_.now().time_since_epoch().count())));
     const BootTime giveUp = clock_.now() + patience;
-    while (!toSend.empty() && term.mayBeginWork()) {
+    // What a handler has begun it finishes, also where the election is paused meanwhile.
+    const auto mayGoOn = [&term] { return term.mayBeginWork() || (term.isPaused() && term.valid()); };
+    while (!toSend.empty() && mayGoOn()) {
       send(toSend, places, results, term);
       if (toSend.empty() || term.stopToken().stop_requested() || clock_.now() >= giveUp) break;
       clock_.waitUntil(clock_.now() + backoff.next(), term.stopToken());

@@ -245,10 +245,18 @@ TEST_F(OneDelivery, AtMostOnceTakesItBeforeItStartsAndStartsItOnce) {
 TEST_F(OneDelivery, WhatIsTakenWhenItsLeaderLeavesBeforeItsTurnIsADeadLetterUnbegun) {
   options.delivery = Guarantee::atMostOnce;
   delivery().take(head.message);
-  now.mayBegin = false;
+  now.mayBegin = now.mayFinish = false;
   now.stopAsked = true;
 
   EXPECT_EQ(asks<WriteDeadLetter>(delivery().goOnWithTaken(head, BootTime::min(), now)).attempts, 0);
+}
+
+TEST_F(OneDelivery, WhatIsTakenHasItsStartAlsoWhereTheElectionIsPausedMeanwhile) {
+  options.delivery = Guarantee::atMostOnce;
+  delivery().take(head.message);
+  now.mayBegin = false;
+
+  asks<Handle>(delivery().goOnWithTaken(head, BootTime::min(), now));
 }
 
 TEST_F(OneDelivery, AtMostOnceASkippedOneIsDoneAndNoDeadLetterWhenItsCommitIsLost) {

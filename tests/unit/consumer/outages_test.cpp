@@ -29,6 +29,16 @@ TEST_F(OutagesTest, AFailureIsToldOnceAndTriedAgainLater) {
   EXPECT_GT(outages().notBefore(), now.boot);
 }
 
+TEST_F(OutagesTest, APauseInWhichNobodyAsksDoesNotCount) {
+  outages().failed(Side::source, Errc::unavailable, now);
+  now.boot += 24h;
+  outages().restart(now);
+
+  EXPECT_TRUE(outages().failed(Side::source, Errc::unavailable, now));
+  now.boot += options.outageLimit;
+  EXPECT_FALSE(outages().failed(Side::source, Errc::unavailable, now));
+}
+
 TEST_F(OutagesTest, OnlyTheSideThatFailedEndsIt) {
   outages().failed(Side::source, Errc::unavailable, now);
 
