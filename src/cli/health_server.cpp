@@ -31,14 +31,23 @@ http::Response HealthServer::metrics(const http::Request& request, const Candida
                  : "text/plain; version=0.0.4; charset=utf-8"};
 }
 
+/// One reading serves all who ask within a second: it goes through the election's own session, beside its lease.
+void HealthServer::tellStatus(const Candidate& replica, const http::Respond& respond) {
+  constexpr std::chrono::seconds fresh{1};
+  if (statusRead_ != BootTime::min() && BootClock::now() < statusRead_ + fresh) return respond(status_);
+  waiting_.push_back(respond);
+  if (waiting_.size() == 1)
+    CandidateAccess::view(replica, [this](const Result<ElectionView>& view) { statusRead(view); });
+}
+
 /// Of the whole election, as this replica's servers see it; where they do not answer, of this replica alone.
-void HealthServer::tellStatus(const Candidate& replica, const http::Respond& respond) const {
+void HealthServer::statusRead(const Result<ElectionView>& view) {
+  constexpr const char* type = "application/json";
   const std::string own = observer_.board().json();
-  CandidateAccess::view(replica, [this, own, respond](const Result<ElectionView>& view) {
-    constexpr const char* type = "application/json";
-    if (!view) return respond({503, "{\"replica\":" + own + "}\n", type});
-    respond({200, statusJson(election_, *view, std::nullopt, own), type});
-  });
+  status_ = view ? http::Response{200, statusJson(election_, *view, std::nullopt, own), type}
+                 : http::Response{503, "{\"replica\":" + own + "}\n", type};
+  statusRead_ = BootClock::now();
+  for (const http::Respond& respond : std::exchange(waiting_, {})) respond(status_);
 }
 
 }  // namespace tenure::cli

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "cli/options.hpp"
+#include "election/view.hpp"
 #include "http/health.hpp"
 #include "http/metrics.hpp"
 #include "http/server.hpp"
@@ -31,12 +32,16 @@ class HealthServer final : public IEventSink {
 
  private:
   http::Response metrics(const http::Request& request, const Candidate& replica) const;
-  void tellStatus(const Candidate& replica, const http::Respond& respond) const;
+  void tellStatus(const Candidate& replica, const http::Respond& respond);
+  void statusRead(const Result<ElectionView>& view);
 
   const http::Address listensAt_;
   const ElectionAddress election_;
   http::Observer observer_;
   http::Metrics metrics_;
+  std::vector<http::Respond> waiting_;  // for the status that is being read
+  http::Response status_;               // as it was last read
+  BootTime statusRead_ = BootTime::min();
   std::optional<http::Server> server_;
 };
 

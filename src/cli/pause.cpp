@@ -32,9 +32,9 @@ What has begun is finished, the leader stays in office, messages may be sent and
 each leader until `tenure resume` or the time of --until, also after a restart or a failover; a
 newer pause replaces it. `tenure status` and `tenure queue stats --zookeeper` show it.
 
-With --wait it returns when the leader has nothing in hand any more: a drained queue's consumer, on
-whose database you may work now. A command of `tenure run` that runs is in hand until it ends.
-A message without a consumer's transaction (at most once) counts as begun when it was taken.
+With --wait it returns when the leader has nothing in hand any more: you may then work on the
+consumer's database. A command of `tenure run` that runs is in hand until it ends. Under at most
+once a message has begun once it is taken from the queue.
 
 Exit code 1: no such election, or with --wait the leader has something in hand when --limit is over,
 or the election was resumed meanwhile. The pause stands then, unless it was resumed.
@@ -100,13 +100,12 @@ class Pausing {
     const Result<ElectionView> view = look();
     if (!view && view.error().is(Errc::notFound)) return noSuchElection(address_);
     if (!view) return refuse("", view.error());
-    const Pause* pause = view->pauseAt(now);
-    if (pause == nullptr) {
-      complain("the election is not paused");
-      return Exit::no;
-    }
+    if (!view->pause) return no("the election is not paused");
+    // Also where its time has passed: the leader's clock may not have come to it.
     const auto written = write(std::nullopt);
     if (!written) return refuse("", written.error());
+    const Pause* pause = view->pauseAt(now);
+    if (pause == nullptr) return no("the election is not paused: the time of the last pause has passed");
     std::cout << "resumed; it was paused " << pauseText(*pause, false) << std::endl;
     return Exit::done;
   }
@@ -144,7 +143,8 @@ class Pausing {
       if (pause.isOver(systemClock().wallNow())) return no("the pause is over: its time has passed");
       if (!view->pause || view->pause->since != pause.since) return no("the election was resumed, or paused anew");
       const CandidateView* leader = view->leader();
-      const bool nobodyRuns = leader == nullptr && view->marker.known && !view->marker.busy;
+      const MarkerRecord& last = view->marker;
+      const bool nobodyRuns = leader == nullptr && last.known && (!last.busy || last.nothingRuns);
       if (nobodyRuns || view->isAtRest()) return tellRest(leader);
       const std::string before = std::exchange(leads, leader != nullptr ? leader->znode : "");
       if (before != leads) continue;

@@ -23,6 +23,7 @@ ReplicaRun::ReplicaRun(const ReplicaOption& options, const CandidateOptions& can
 Exit ReplicaRun::run(const CandidateOptions& candidate, ILeaderCareer& career) {
   boost::asio::io_context loop{1};
   Candidate replica(candidate, career, *events_, loop);
+  const std::shared_ptr<void> atTheEnd(nullptr, [this](void*) { leaveLoop(); });
   running_ = &replica;
   manager_.keepAlive(loop);
   if (health_) {
@@ -31,9 +32,15 @@ Exit ReplicaRun::run(const CandidateOptions& candidate, ILeaderCareer& career) {
     Emitter(*events_, systemClock(), candidate.election)(HttpServed{address->text()});
   }
   const auto exit = static_cast<Exit>(runUntilSignalled(replica));
-  if (health_) health_->close();
   if (exit == Exit::configuration) complain(lastWord_.why());
   return exit;
+}
+
+/// What was put on it must not outlive it.
+void ReplicaRun::leaveLoop() {
+  manager_.close();
+  if (health_) health_->close();
+  running_ = nullptr;
 }
 
 Result<void> canEverWork(const IPlace::Ends& ends) {

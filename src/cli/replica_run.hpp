@@ -28,6 +28,8 @@ class ReplicaRun {
   void stop() noexcept { running_->stop(); }
 
  private:
+  void leaveLoop();
+
   const std::unique_ptr<ILogSink> log_;
   std::optional<StatusFile> status_;
   std::optional<HealthServer> health_;

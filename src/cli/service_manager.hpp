@@ -17,6 +17,8 @@ class ServiceManager final : public IEventSink {
 
   /// Feeds the manager's watchdog, on the loop, at half of what it waits for.
   void keepAlive(boost::asio::io_context& loop);
+  /// Before the loop ends.
+  void close() { timer_.reset(); }
   void on(const Event& event) noexcept override;
 
  private:

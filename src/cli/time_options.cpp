@@ -5,14 +5,23 @@
 namespace tenure::cli {
 
 Result<WallTime> timeAhead(const std::string& text, WallTime now) {
-  if (!text.starts_with('+')) {
-    const Result<WallTime> at = parseWallTime(text);
-    if (at && *at < now) return Error{Errc::invalidArgument, "\"" + escaped(text) + "\" has passed"};
-    return at;
+  const auto refused = [&](const char* why) {
+    return Error{Errc::invalidArgument, "\"" + escaped(text) + "\" " + why};
+  };
+  WallTime at{};
+  if (text.starts_with('+')) {
+    const auto in = parseDuration(std::string_view{text}.substr(1));
+    if (!in) return in.error();
+    if (*in > farthestDelivery) return refused("is more than ten years ahead");
+    at = now + std::chrono::ceil<std::chrono::milliseconds>(*in);
+  } else {
+    const Result<WallTime> given = parseWallTime(text);
+    if (!given) return given.error();
+    at = *given;
   }
-  const auto in = parseDuration(std::string_view{text}.substr(1));
-  if (!in) return in.error();
-  return now + std::chrono::ceil<std::chrono::milliseconds>(*in);
+  if (at < now) return refused("has passed");
+  if (at > now + farthestDelivery) return refused("is more than ten years ahead");
+  return at;
 }
 
 Options TimeOptions::rows() {

@@ -7,7 +7,7 @@
 
 namespace tenure::cli {
 
-/// "+10m" from now, or a point in time in RFC 3339, which must not have passed.
+/// "+10m" from now, or a point in time in RFC 3339: neither past nor more than ten years ahead.
 Result<WallTime> timeAhead(const std::string& text, WallTime now);
 
 struct TimeOptions {

@@ -16,6 +16,7 @@ std::string standing(const StatusBoard& board) {
 /// Empty: nothing is amiss.
 std::string whyNotReady(const StatusBoard& board) {
   if (!board.isConnected()) return "not connected to ZooKeeper";
+  if (board.state() == "observing") return "";
   if (!board.isReady()) return "it has not looked yet whether a term could begin here";
   if (!*board.isReady()) return "not ready to lead: " + escaped(board.whyNotReady());
   if (!board.outage().empty()) return "its store or queue is away: " + escaped(board.outage());
@@ -29,7 +30,8 @@ Response livez(const StatusBoard& board) { return yes("the control loop turns; "
 
 Response readyz(const StatusBoard& board) {
   const std::string why = whyNotReady(board);
-  return why.empty() ? yes("able to lead; " + standing(board) + paused(board)) : no(why);
+  const char* able = board.state() == "observing" ? "only looks on; " : "able to lead; ";
+  return why.empty() ? yes(able + standing(board) + paused(board)) : no(why);
 }
 
 Response leader(const StatusBoard& board, const std::optional<Term>& term) {

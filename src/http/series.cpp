@@ -13,7 +13,7 @@ constexpr std::array table{
     Series{"tenure_blocked", Kind::gauge, "", "", "1: a message is out of attempts, and those behind it wait", true},
     Series{"tenure_candidacies_lost_total", Kind::counter, "", "",
            "Candidacies that ended without the replica's doing"},
-    Series{"tenure_commit_seconds", Kind::histogram, "seconds", "", "From the first message of a batch to its commit"},
+    Series{"tenure_commit_seconds", Kind::histogram, "seconds", "", "How long the commit of a batch took"},
     Series{"tenure_connected", Kind::gauge, "", "", "1: this replica has a session with ZooKeeper and is connected"},
     Series{"tenure_election_failures_total", Kind::counter, "", "",
            "Attempts to contend that failed and are tried again"},

@@ -48,6 +48,11 @@ Answer answerOf(const Response& response, unsigned version, bool keepsAlive) {
   return answer;
 }
 
+std::optional<ino_t> inodeOf(const std::string& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 ? std::optional(status.st_ino) : std::nullopt;
+}
+
 /// What to say to bytes that are no request of ours; nullopt: nothing, the connection is gone.
 std::optional<Response> complaintOf(const error_code& error) {
   using Http = beast::http::error;
@@ -77,7 +82,7 @@ class Server::Core final : public std::enable_shared_from_this<Core> {
     error_code ignored;
     if (tcp_) tcp_->close(ignored);
     if (local_) local_->close(ignored);
-    if (local_) ::unlink(address_.path.c_str());
+    if (local_ && inodeOf(address_.path) == inode_) ::unlink(address_.path.c_str());
     for (const ConnectionPtr& each : connections_) each->close();
   }
 
@@ -96,6 +101,7 @@ class Server::Core final : public std::enable_shared_from_this<Core> {
     if (!error && !address_.isUnix()) acceptor->set_option(asio::socket_base::reuse_address(true), error);
     if (!error && address_.isUnix()) removeAbandoned();
     if (!error) acceptor->bind(endpoint, error);
+    if (!error) inode_ = inodeOf(address_.path);
     if (!error && address_.isUnix()) ::chmod(address_.path.c_str(), S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP);
     if (!error) acceptor->listen(asio::socket_base::max_listen_connections, error);
     if (error) {
@@ -169,7 +175,9 @@ class Server::Core final : public std::enable_shared_from_this<Core> {
       std::optional<Response> response;
       if (error) response = complaintOf(error);
       if (error && !response) break;
-      const bool staysOpen = !error && parser.keep_alive() && !hasBody(parser) && count < mostRequests;
+      // The answer to HEAD would have no body: what follows on the connection would be taken for it.
+      const bool isGet = !error && parser.get().method() == beast::http::verb::get;
+      const bool staysOpen = isGet && parser.keep_alive() && !hasBody(parser) && count < mostRequests;
       if (!error) {
         const auto ask = [self, &parser](auto handler) { self->route(parser.get(), std::move(handler)); };
         response =
@@ -196,9 +204,12 @@ class Server::Core final : public std::enable_shared_from_this<Core> {
 
   template <class Handler>
   void route(const Parser::value_type& request, Handler handler) {
-    const auto shared = std::make_shared<Handler>(std::move(handler));
-    const auto respond = [this, shared](Response response) {
-      asio::post(loop_, [shared, response = std::move(response)]() mutable { (*shared)(std::move(response)); });
+    const auto waiting = std::make_shared<std::optional<Handler>>(std::move(handler));
+    const auto respond = [this, waiting](Response response) {
+      if (!*waiting) return;  // answered
+      asio::post(loop_, [own = *std::exchange(*waiting, std::nullopt), response = std::move(response)]() mutable {
+        std::move(own)(std::move(response));
+      });
     };
     const std::string_view target(request.target().data(), request.target().size());
     const std::string_view host(request[beast::http::field::host].data(), request[beast::http::field::host].size());
@@ -210,7 +221,11 @@ class Server::Core final : public std::enable_shared_from_this<Core> {
       return respond({421, "this server is for its own machine: expected localhost or an IP address as Host\n"});
     if (request.method() != beast::http::verb::get) return respond({405, "only GET is answered\n"});
     if (found == routes_.end()) return respond({404, "there is nothing here; there is" + paths() + "\n"});
-    found->second(Request{std::string(request[beast::http::field::accept])}, respond);
+    try {
+      found->second(Request{std::string(request[beast::http::field::accept])}, respond);
+    } catch (...) {  // out of memory: the election must not end with it
+      respond({500, "no answer could be made\n"});
+    }
   }
 
   std::string paths() const {
@@ -222,6 +237,7 @@ class Server::Core final : public std::enable_shared_from_this<Core> {
   asio::io_context& loop_;
   const Routes routes_;
   Address address_;
+  std::optional<ino_t> inode_;  // of the socket in the file system
   std::optional<asio::ip::tcp::acceptor> tcp_;
   std::optional<asio::local::stream_protocol::acceptor> local_;
   std::list<ConnectionPtr> connections_;  // the one that was quiet longest first

@@ -34,7 +34,7 @@ using Routes = std::map<std::string, Route, std::less<>>;  // by path
 /// Threads: the loop's.
 class Server final {
  public:
-  /// Borrows the loop, which has to end before what the routes refer to.
+  /// Borrows the loop, which must stop before anything that the routes refer to is destroyed.
   Server(boost::asio::io_context& loop, Routes routes);
   /// Closes the listener. Connections end with the loop.
   ~Server();

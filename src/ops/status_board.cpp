@@ -15,7 +15,6 @@ void StatusBoard::enter(const char* state, const Event& event) {
 
 void StatusBoard::forgetTerm() {
   blockedBy_.clear();
-  outage_.clear();
   isPaused_ = isStopped_ = false;
 }
 
@@ -47,7 +46,9 @@ bool StatusBoard::on(const Event& event) {
   if (const auto* lacks = std::get_if<NotReady>(&event.body)) ready_ = false, notReady_ = lacks->why;
   const bool fit = std::holds_alternative<Ready>(event.body) || std::holds_alternative<Prepared>(event.body) ||
                    std::holds_alternative<Inaugurated>(event.body);
-  if (fit) ready_ = true, notReady_.clear();
+  if (fit) ready_ = true, notReady_.clear(), outage_.clear();
+  // What ended a term may still be so: until the next look says otherwise.
+  if (const auto* failed = std::get_if<PhaseFailed>(&event.body)) ready_ = false, notReady_ = failed->error;
   if (std::holds_alternative<Enrolled>(event.body)) enter("standby", event);
   if (std::holds_alternative<EnrolledAsObserver>(event.body)) enter("observing", event);
   if (std::holds_alternative<TermBegan>(event.body)) enter("elected", event), ++terms_;

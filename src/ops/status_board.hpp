@@ -23,7 +23,7 @@ class StatusBoard {
   std::string_view state() const noexcept { return state_; }
   WallTime since() const noexcept { return since_; }
   bool isConnected() const noexcept { return connected_; }
-  /// To lead; nullopt before it has looked.
+  /// Whether a term could begin here; nullopt before the first look.
   const std::optional<bool>& isReady() const noexcept { return ready_; }
   const std::string& whyNotReady() const noexcept { return notReady_; }
   bool isPaused() const noexcept { return isPaused_; }
@@ -31,7 +31,7 @@ class StatusBoard {
   bool isBlocked() const noexcept { return !blockedBy_.empty(); }
   /// At too many dead letters in a row.
   bool isStopped() const noexcept { return isStopped_; }
-  /// Of its store or queue, what is amiss; empty: they answer.
+  /// Why its store or queue is away; empty: both answer.
   const std::string& outage() const noexcept { return outage_; }
 
   /// One JSON object and a line break. The token is a decimal string: it does not fit a double.

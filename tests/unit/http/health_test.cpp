@@ -65,6 +65,25 @@ TEST_F(Health, IsNotReadyWithoutEnsembleStoreOrQueue) {
   EXPECT_EQ(readyz(board).status, 200);
 }
 
+TEST_F(Health, IsNotReadyAfterATermThatFailedUntilItHasLookedAgain) {
+  lead();
+  tell(OutageBegan{"connection refused"}, 7);
+  tell(PhaseFailed{"execute", "connection refused"}, 7);
+  tell(TermEnded{EndReason::failed}, 7);
+  tell(Enrolled{});
+  EXPECT_EQ(readyz(board).status, 503);
+  EXPECT_THAT(readyz(board).body, HasSubstr("connection refused"));
+  tell(Ready{});
+  EXPECT_EQ(readyz(board).status, 200);
+}
+
+TEST_F(Health, AnObserverIsReadyToLookOn) {
+  tell(SessionConnected{});
+  tell(EnrolledAsObserver{});
+  EXPECT_EQ(readyz(board).status, 200);
+  EXPECT_EQ(standby(board).status, 503);
+}
+
 TEST_F(Health, LeadsOnlyWithAValidTermThatHasBegun) {
   standBy();
   EXPECT_EQ(leader(board, std::nullopt).status, 503);

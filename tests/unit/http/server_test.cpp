@@ -64,6 +64,7 @@ class HttpServer : public testing::Test {
                   [](const Request&, const Respond& respond) {
                     respond({200, "alive\n"});
                   }},
+                 {"/throws", [](const Request&, const Respond&) { throw std::bad_alloc(); }},
                  {"/later", [this](const Request&, const Respond& respond) {
                     const auto timer = std::make_shared<asio::steady_timer>(loop, 1ms);
                     timer->async_wait([timer, respond](const auto&) { respond({503, "later\n"}); });
@@ -85,6 +86,17 @@ TEST_F(HttpServer, AnswersGetAlone) {
     EXPECT_THAT(ask(std::string(method) + " /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"),
                 AllOf(StartsWith("HTTP/1.1 405 "), HasSubstr("Allow: GET")))
         << method;
+}
+
+TEST_F(HttpServer, EndsTheConnectionBehindAHeadRequest) {
+  const std::string answers = ask("HEAD /livez HTTP/1.1\r\nHost: localhost\r\n\r\n" + get("/livez"));
+  EXPECT_THAT(answers, StartsWith("HTTP/1.1 405 "));
+  EXPECT_THAT(answers, testing::Not(HasSubstr("alive")));
+}
+
+TEST_F(HttpServer, ARouteThatThrowsIsAnsweredAndEndsNothing) {
+  EXPECT_THAT(ask(get("/throws")), StartsWith("HTTP/1.1 500 "));
+  EXPECT_THAT(ask(get("/livez")), StartsWith("HTTP/1.1 200 "));
 }
 
 TEST_F(HttpServer, RefusesBodiesAndEndsTheConnectionBehindThem) {
