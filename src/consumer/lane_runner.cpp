@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "consumer/charges.hpp"
+#include "fencing/term_state.hpp"
 
 namespace tenure::consuming {
 namespace {
@@ -103,13 +104,12 @@ void LaneRunner::tell() {
 
 Now LaneRunner::now() const {
   const BootTime now = clock_.now();
-  const bool mayBegin = term_->mayBeginWork();
   // Reckoned from one reading a phase: records need no more, and each reading costs as much as a map look-up.
   const WallTime wall = wallAtEntry_ + std::chrono::floor<std::chrono::milliseconds>(now - bootAtEntry_);
   return {.boot = now,
           .wall = wall,
-          .mayBegin = mayBegin,
-          .mayFinish = mayBegin || (term_->isPaused() && term_->valid()),
+          .mayBegin = term_->mayBeginWork(),
+          .mayFinish = mayFinishWork(*term_),
           .stopAsked = stop_.stop_requested(),
           .transactionIsFull = transaction_ && transaction_->isFull(),
           .isLimited = context_.isLimited(),

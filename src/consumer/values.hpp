@@ -49,7 +49,7 @@ struct Now {
   BootTime boot{};
   WallTime wall{};
   bool mayBegin = true;
-  bool mayFinish = true;  // what has begun: as mayBegin, but for a pause
+  bool mayFinish = true;  // a message that was taken may start: a pause does not forbid it
   bool stopAsked = false;
   bool transactionIsFull = false;
   bool isLimited = false;  // in total order: by a rate

@@ -79,12 +79,14 @@ void ElectionMachine::lookAtPauseAgain() {
   if (connected_ && pauseLookDue_ && now_.boot >= *pauseLookDue_) watchPause();
 }
 
-/// When to look again, or when the pause ends.
+/// When to look again, or when the pause ends: the sooner of both.
 std::optional<BootTime> ElectionMachine::pauseAt() const {
-  if (connected_ && pauseLookDue_) return pauseLookDue_;
-  if (!pause_ || pause_->until == WallTime{}) return std::nullopt;
-  return now_.boot +
+  std::optional<BootTime> at;
+  if (pause_ && pause_->until != WallTime{})
+    at = now_.boot +
          std::clamp<std::chrono::milliseconds>(pause_->until - now_.wall, std::chrono::milliseconds{0}, longestNap);
+  if (connected_ && pauseLookDue_) at = std::min(at.value_or(*pauseLookDue_), *pauseLookDue_);
+  return at;
 }
 
 }  // namespace tenure

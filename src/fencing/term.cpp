@@ -78,6 +78,7 @@ bool Term::mayBeginWork() const noexcept {
   return state_->lease().mayBeginWork(now) && state_->watchdog().mayBeginWork(now);
 }
 bool Term::isPaused() const noexcept { return state_->hold() == Hold::paused; }
+bool mayFinishWork(const Term& term) noexcept { return term.mayBeginWork() || (term.isPaused() && term.valid()); }
 Duration Term::remaining() const noexcept {
   const BootTime limit = validUntil();
   return limit == BootTime::min() ? Duration::zero() : limit - state_->clock().now();

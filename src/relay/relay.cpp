@@ -5,6 +5,7 @@
 #include "base/headers.hpp"
 #include "base/publish_headers.hpp"
 #include "consumer/work.hpp"
+#include "fencing/term_state.hpp"
 #include "relay/publications.hpp"
 #include "relay/target.hpp"
 #include "relay/work.hpp"
@@ -75,9 +76,7 @@ class Publishing {
     std::vector<Result<void>> results(messages.size(), Error{Errc::unavailable, "the term is over"});
     Backoff backoff(20ms, 500ms, Random(static_cast<std::uint64_t>(clock_.now().time_since_epoch().count())));
     const BootTime giveUp = clock_.now() + patience;
-    // What a handler has begun it finishes, also where the election is paused meanwhile.
-    const auto mayGoOn = [&term] { return term.mayBeginWork() || (term.isPaused() && term.valid()); };
-    while (!toSend.empty() && mayGoOn()) {
+    while (!toSend.empty() && mayFinishWork(term)) {
       send(toSend, places, results, term);
       if (toSend.empty() || term.stopToken().stop_requested() || clock_.now() >= giveUp) break;
       clock_.waitUntil(clock_.now() + backoff.next(), term.stopToken());

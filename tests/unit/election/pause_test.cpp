@@ -133,6 +133,16 @@ TEST_F(PausedElection, AZnodeThatCannotBeMadeIsLookedForAgain) {
   EXPECT_EQ(hold(), Hold::paused);
 }
 
+TEST_F(PausedElection, ItsTimeIsKeptAlsoWhereTheNextLookIsLater) {
+  lead();
+  read(toJson(pauseFor(3s)));
+  machine.changed(Subject::pause, WatchEvent::dataChanged);
+  machine.answerRead(Subject::pause, Error{Errc::permissionDenied});
+  machine.wait(2s);
+  ASSERT_TRUE(machine.wakeAt());
+  EXPECT_LE(*machine.wakeAt(), machine.now() + 1s);
+}
+
 TEST_F(PausedElection, WhoMayNotReadItIsToldThatItCannotBePaused) {
   lead();
   machine.answerRead(Subject::pause, Error{Errc::permissionDenied});
