@@ -128,7 +128,8 @@ class Candidate {
   /// throwing std::system_error with Errc::configurationRefused; what() lists every complaint.
   Candidate(CandidateOptions options, ILeaderCareer& career, IEventSink& events);
   /// The same on a loop of the caller's, borrowed, that nothing else runs: what the program puts on it (a server,
-  /// timers) runs on the control thread, and must not block. run() runs it, and stops it in the end.
+  /// timers) runs on the control thread, and must not block. run() runs it, and stops it in the end; after that it must
+  /// not be run again, as handlers of this candidate may still be queued on it.
   Candidate(CandidateOptions options, ILeaderCareer& career, IEventSink& events, boost::asio::io_context& loop);
   ~Candidate();
 

@@ -286,7 +286,7 @@ void CareerMachine::comeHome() {
   const Resignation unclean = office.mayRunOn ? Resignation::unclean : Resignation::nothingRuns;
   const Resignation how = office.lost || office.unclean ? unclean : Resignation::clean;
   if (!office.givenUp) tellTermEnded(how == Resignation::clean);
-  if (office.failed) foundReady_ = false;  // the next look is told whatever it finds
+  if (office.failed) foundReady_ = false;  // so that Ready is told again after the next check
   office_.reset();
   if (course_ == Course::contending) return act(Resign{how, office.failed});
   if (!electionOver_) leave(how);

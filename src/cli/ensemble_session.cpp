@@ -27,6 +27,19 @@ EnsembleSession::~EnsembleSession() {
   runUntil([&] { return closed; }, BootClock::now() + std::chrono::seconds{5});
 }
 
+Result<ElectionView> EnsembleSession::view(const ElectionPaths& paths) {
+  return ask<ElectionView>([&](ICoordination& coordination, Callback<ElectionView> done) {
+    readElection(coordination, paths, std::move(done));
+  });
+}
+
+Result<NodeStat> EnsembleSession::watch(const std::string& path, const std::shared_ptr<bool>& changed) {
+  return ask<NodeStat>([&](ICoordination& coordination, Callback<NodeStat> done) {
+    coordination.exists(
+        path, [changed](WatchEvent) { *changed = true; }, std::move(done));
+  });
+}
+
 bool EnsembleSession::runUntil(const std::function<bool()>& condition, BootTime deadline) {
   constexpr std::chrono::milliseconds look{50};
   context_.restart();

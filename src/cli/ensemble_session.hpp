@@ -8,6 +8,7 @@
 
 #include "base/asio_loop.hpp"
 #include "coordination/coordination.hpp"
+#include "election/view.hpp"
 #include "tenure/candidate.hpp"
 
 namespace tenure::cli {
@@ -25,6 +26,12 @@ class EnsembleSession final : private ISessionObserver {
   /// Errors:  timedOut, and the question's own
   template <class T>
   Result<T> ask(const std::function<void(ICoordination&, Callback<T>)>& question);
+
+  /// Who leads and who stands in line.
+  /// Errors: as readElection's, and timedOut
+  Result<ElectionView> view(const ElectionPaths& paths);
+  /// Sets `changed` once the znode, or its being there, has changed.
+  Result<NodeStat> watch(const std::string& path, const std::shared_ptr<bool>& changed);
 
   /// As it was last connected.
   const SessionInfo& info() const noexcept { return info_; }

@@ -65,7 +65,7 @@ std::string describe(const HandoverRequest& request, const ElectionView& view) {
   return text;
 }
 
-/// One command's view of one election.
+/// Asks the leader of one election to hand over.
 class Steering {
  public:
   Steering(EnsembleSession& session, const ElectionAddress& address)
@@ -120,14 +120,8 @@ class Steering {
     return "tenure handover, " + self.host + ":" + std::to_string(self.pid);
   }
 
-  Result<ElectionView> look() {
-    return session_.ask<ElectionView>([&](ICoordination& coordination, Callback<ElectionView> done) {
-      readElection(coordination, paths_, std::move(done));
-    });
-  }
-
   Result<ElectionView> ledElection() {
-    Result<ElectionView> view = look();
+    Result<ElectionView> view = session_.view(paths_);
     const bool led = view && view->leader() != nullptr;
     if (led || (!view && !view.error().is(Errc::notFound))) return view;
     return Error{Errc::notFound, "nobody leads the election " + address_.path()};
@@ -162,24 +156,18 @@ class Steering {
     return Exit::done;
   }
 
-  Result<NodeStat> watch(const std::string& path, const std::shared_ptr<bool>& changed) {
-    return session_.ask<NodeStat>([&](ICoordination& coordination, Callback<NodeStat> done) {
-      coordination.exists(
-          path, [changed](WatchEvent) { *changed = true; }, std::move(done));
-    });
-  }
-
   /// The view as soon as another term has begun; watches on the marker and on its candidacy tell when to look again.
   Result<ElectionView> awaitSuccessor(FencingToken former, BootTime deadline) {
     std::string elected;  // and not inaugurated yet
     while (true) {
       const auto changed = std::make_shared<bool>(false);
-      const auto watched = watch(paths_.marker, changed);
+      const auto watched = session_.watch(paths_.marker, changed);
       if (!watched) return watched.error();
       if (!elected.empty())
-        if (const auto seen = watch(paths_.candidate(elected), changed); !seen && !seen.error().is(Errc::notFound))
+        if (const auto seen = session_.watch(paths_.candidate(elected), changed);
+            !seen && !seen.error().is(Errc::notFound))
           return seen.error();
-      Result<ElectionView> view = look();
+      Result<ElectionView> view = session_.view(paths_);
       if (!view) return view;
       const CandidateView* leader = view->marker.token != former ? view->leader() : nullptr;
       if (leader != nullptr && hasBegun(*leader)) return view;

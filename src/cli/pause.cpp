@@ -74,14 +74,14 @@ Exit noSuchElection(const ElectionAddress& address) {
   return Exit::no;
 }
 
-/// One command's view of one election.
+/// Pauses and resumes one election.
 class Pausing {
  public:
   Pausing(EnsembleSession& session, const ElectionAddress& address)
       : session_(session), address_(address), paths_(address.root, address.election) {}
 
   Exit pause(const PauseOptions& options, WallTime until, WallTime now) {
-    const Result<ElectionView> view = look();
+    const Result<ElectionView> view = session_.view(paths_);
     if (!view && view.error().is(Errc::notFound)) return noSuchElection(address_);
     if (!view) return refuse("", view.error());
     Pause pause{options.by.empty() ? whoPauses() : options.by, options.why, now, until};
@@ -97,7 +97,7 @@ class Pausing {
   }
 
   Exit resume(WallTime now) {
-    const Result<ElectionView> view = look();
+    const Result<ElectionView> view = session_.view(paths_);
     if (!view && view.error().is(Errc::notFound)) return noSuchElection(address_);
     if (!view) return refuse("", view.error());
     if (!view->pause) return no("the election is not paused");
@@ -111,23 +111,10 @@ class Pausing {
   }
 
  private:
-  Result<ElectionView> look() {
-    return session_.ask<ElectionView>([&](ICoordination& coordination, Callback<ElectionView> done) {
-      readElection(coordination, paths_, std::move(done));
-    });
-  }
-
   Result<NodeStat> write(const std::optional<Pause>& pause) {
     return session_.ask<NodeStat>([&](ICoordination& coordination, Callback<NodeStat> done) {
       writePause(coordination, paths_, pause, std::move(done));
     });
-  }
-
-  void watch(const std::string& path, const std::shared_ptr<bool>& changed) {
-    static_cast<void>(session_.ask<NodeStat>([&](ICoordination& coordination, Callback<NodeStat> done) {
-      coordination.exists(
-          path, [changed](WatchEvent) { *changed = true; }, std::move(done));
-    }));
   }
 
   /// Watches on the pause, the marker and the leader's candidacy tell when to look again.
@@ -135,10 +122,12 @@ class Pausing {
     std::string leads;
     while (true) {
       const auto changed = std::make_shared<bool>(false);
-      watch(paths_.pause, changed);
-      watch(paths_.marker, changed);
-      if (!leads.empty()) watch(paths_.candidate(leads), changed);
-      const Result<ElectionView> view = look();
+      std::vector<std::string> watched{paths_.pause, paths_.marker};
+      if (!leads.empty()) watched.push_back(paths_.candidate(leads));
+      for (const std::string& path : watched)
+        if (const auto seen = session_.watch(path, changed); !seen && !seen.error().is(Errc::notFound))
+          return refuse("", seen.error());
+      const Result<ElectionView> view = session_.view(paths_);
       if (!view) return refuse("", view.error());
       if (pause.isOver(systemClock().wallNow())) return no("the pause is over: its time has passed");
       if (!view->pause || view->pause->since != pause.since) return no("the election was resumed, or paused anew");

@@ -143,7 +143,7 @@ Document settingsPage(const std::vector<Command>& commands) {
   return {"settings.md", page};
 }
 
-/// What `/metrics` shows.
+/// The series of `/metrics`.
 Document metricsPage() {
   std::string page = generated +
                      "\n# Metrics\n\nThe series of `/metrics`, as Prometheus' text format and OpenMetrics. Each but "

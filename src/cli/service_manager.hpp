@@ -10,7 +10,7 @@
 
 namespace tenure::cli {
 
-/// Without a manager that asks for it (NOTIFY_SOCKET) it does nothing.
+/// For a process that finds NOTIFY_SOCKET in its environment. Threads: any; keepAlive() and close() on the loop's.
 class ServiceManager final : public IEventSink {
  public:
   explicit ServiceManager(StatusBoard board) : board_(std::move(board)) {}

@@ -17,9 +17,7 @@ Result<Meta> readMeta(EnsembleSession& session, const ElectionPaths& paths) {
 Result<MarkerRecord> lastTermWhereNobodyLeads(EnsembleSession& session, const ElectionPaths& paths) {
   MarkerRecord nobodys;
   nobodys.busy = false;
-  const auto view = session.ask<ElectionView>([&](ICoordination& coordination, Callback<ElectionView> done) {
-    readElection(coordination, paths, std::move(done));
-  });
+  const auto view = session.view(paths);
   if (!view) return view.error().is(Errc::notFound) ? Result<MarkerRecord>(nobodys) : view.error();
   const CandidateView* leader = view->leader();
   if (leader != nullptr || !view->candidates.empty())

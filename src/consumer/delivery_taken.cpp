@@ -29,8 +29,8 @@ bool Delivery::wasCommitted() {
 
 // --- at most once
 
-/// Neither a stop nor a pause keeps it from its turn: nobody else would give it one. What begins again after it was
-/// postponed may have to wait for its rate limit once more.
+/// A taken message starts in spite of a stop or a pause: it is acknowledged, so no later leader gets it. After a
+/// postponement it may have to wait for its rate limit once more.
 Decision Delivery::goOnWithTaken(const Head& head, BootTime notBefore, const Now& now) {
   head_ = head;
   head_.message = taken_->message;

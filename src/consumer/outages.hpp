@@ -24,7 +24,7 @@ class Outages {
   void overdue(Side side, BootTime since, const Now& now);
   void answeredLate(Side side, const Now& now);
 
-  /// Nobody has asked for a while: what it lasts counts from now on.
+  /// After a pause, in which the consumer asked nothing: the outage counts from now on.
   void restart(const Now& now) noexcept {
     if (outage_) outage_->began = now.boot;
   }

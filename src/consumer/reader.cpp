@@ -130,7 +130,7 @@ Result<void> Engine::readAgain(const Term& term) {
   if (stop_.stop_requested()) return {};
   if (!*rested) {
     dispatcher_->close(false);
-    return {};  // it still must be read again
+    return {};  // the dispatcher still asks for it
   }
   dispatcher_->clear();
   const SerialAccess::Pass pass = passForReading();
@@ -139,8 +139,8 @@ Result<void> Engine::readAgain(const Term& term) {
   return attached;
 }
 
-/// What is in hand is finished, and nothing else begun. False: not all of it was, because the term ends or the election
-/// is paused, for then lanes keep what they hold.
+/// Lanes finish what they hold, and take nothing more. False: a lane still holds messages, because the term ends or the
+/// election is paused.
 Result<bool> Engine::awaitRest(const Term& term, const std::function<Result<void>()>& each) {
   dispatcher_->close(true);
   while (!dispatcher_->isAtRest()) {
@@ -198,7 +198,7 @@ void Engine::sourceFailed(const Term& term, const Error& error) {
   tell(OutageEnded{std::chrono::duration_cast<std::chrono::milliseconds>(setting_.clock.now() - began)});
 }
 
-/// What the outage lasts counts anew then.
+/// Keeps the error until the election is resumed. The outage counts from then on.
 void Engine::postpone(const Error& error) {
   termState_.sourceTrouble = error;
   sourceTimer_.hold(std::nullopt);

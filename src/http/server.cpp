@@ -101,8 +101,10 @@ class Server::Core final : public std::enable_shared_from_this<Core> {
     if (!error && !address_.isUnix()) acceptor->set_option(asio::socket_base::reuse_address(true), error);
     if (!error && address_.isUnix()) removeAbandoned();
     if (!error) acceptor->bind(endpoint, error);
-    if (!error) inode_ = inodeOf(address_.path);
-    if (!error && address_.isUnix()) ::chmod(address_.path.c_str(), S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP);
+    if (!error && address_.isUnix()) {
+      inode_ = inodeOf(address_.path);
+      ::chmod(address_.path.c_str(), S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP);
+    }
     if (!error) acceptor->listen(asio::socket_base::max_listen_connections, error);
     if (error) {
       acceptor.reset();
@@ -135,7 +137,10 @@ class Server::Core final : public std::enable_shared_from_this<Core> {
         co_await rest.async_wait(asTuple);
         continue;
       }
-      self->admit(beast::basic_stream<Protocol>(std::move(socket)));
+      try {
+        self->admit(beast::basic_stream<Protocol>(std::move(socket)));
+      } catch (const std::bad_alloc&) {  // this connection is lost, and the next one may come
+      }
     }
   }
 

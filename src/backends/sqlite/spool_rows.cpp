@@ -139,8 +139,8 @@ struct Reach {
   std::optional<Error> stoppedBy{};  // nullopt: the table's other end
 };
 
-/// `rows`: the first column is the key, where that is a number. To return the last byte of a value, SQLite reads all
-/// of the value.
+/// `rows`: the first column is the key, where that is a number. The query asks for the last byte of each value, which
+/// makes SQLite read the whole value.
 Reach reach(Query rows, std::int64_t none) {
   Reach reached{none};
   for (;;) {
@@ -201,8 +201,8 @@ std::int64_t numberIn(Connection& connection, std::string_view sql) {
   return row && *row ? query.integer(0) : 0;
 }
 
-/// Copies messages up to the first damage, and those behind the last damage. Leaves out messages whose times may be
-/// lost, and returns how many these are.
+/// Copies the messages before the first damage and those after the last one. A message whose time may be lost is left
+/// out; returns how many are.
 Result<int> copyMessages(SpoolFile& to, const std::optional<Gap>& lostTimes) {
   Connection& into = *to.connection;
   const std::int64_t first = positionIn(to.queue, 0);

@@ -55,8 +55,8 @@ struct Salvaged {
   std::size_t messages = 0;  // that wait in the new file
   std::string lost{};        // for the event: what else could not be saved; each part begins with "; "
 };
-/// Copies what can be read of a damaged file to a new one, in order. Leaves out messages whose times may be lost, which
-/// would be sent early.
+/// Copies the readable messages of a damaged file to a new one, in order. A message whose time may be lost is left out,
+/// because it would be sent early.
 Result<Salvaged> salvage(const std::filesystem::path& from, SpoolFile& to);
 
 }  // namespace tenure::sqlite
