@@ -3,8 +3,9 @@
 namespace tenure::cli {
 
 std::vector<Command> commands(const std::vector<std::string>& words, const ConfigReader& file) {
-  std::vector<Command> all{consumeCommand(file), relayCommand(file), runCommand(words, file), produceCommand(),
-                           statusCommand(),      handoverCommand(),  pauseCommand(),          resumeElectionCommand()};
+  std::vector<Command> all{consumeCommand(file), relayCommand(file), runCommand(words, file),
+                           produceCommand(),     statusCommand(),    overviewCommand(),
+                           handoverCommand(),    pauseCommand(),     resumeElectionCommand()};
   for (const auto& group : {queueCommands(), scheduledCommands(), deadLetterCommands(), spoolCommands(),
                             fenceCommands(), tokenCommands(), schemaCommands()})
     all.insert(all.end(), group.begin(), group.end());

@@ -11,6 +11,7 @@ Command relayCommand(const ConfigReader& file);
 Command runCommand(std::vector<std::string> words, const ConfigReader& file);
 Command produceCommand();
 Command statusCommand();
+Command overviewCommand();
 Command handoverCommand();
 Command pauseCommand();
 Command resumeElectionCommand();

@@ -1,10 +1,11 @@
+#include "cli/queue_list.hpp"
+
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/options.hpp"
-#include "cli/queue_report.hpp"
 #include "cli/wiring_options.hpp"
 
 namespace tenure::cli {
@@ -29,12 +30,6 @@ Queues in PostgreSQL and SQLite. Exit code 1: there is none.
 constexpr const char* queuesExamples = R"help(tenure queue list --store postgresql://shop@db/shop
 tenure queue list --store sqlite:orders.db --json | jq -r 'select(.election == null).queue')help";
 
-struct ListedQueue {
-  std::string name;
-  QueueStats queue{};
-  ScheduledStats scheduled{};
-};
-
 Result<ListedQueue> lookAt(Backend& place, const std::string& name) {
   place.setQueue(name);
   ListedQueue listed{.name = name};
@@ -48,7 +43,9 @@ Result<ListedQueue> lookAt(Backend& place, const std::string& name) {
   return listed;
 }
 
-std::string textOf(const ListedQueue& each, WallTime now) {
+}  // namespace
+
+std::string lineOf(const ListedQueue& each, WallTime now) {
   std::string text = escaped(each.name) + "  waiting " + (each.queue.waitingIsAtMost ? "at most " : "") +
                      std::to_string(each.queue.waiting);
   if (each.queue.oldest) text += ", the oldest for " + ageText(now - *each.queue.oldest);
@@ -70,7 +67,6 @@ std::string jsonOf(const ListedQueue& each) {
   return out.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-/// Looks at one after the other.
 Result<std::vector<ListedQueue>> listQueues(Backend& place) {
   const auto names = place.queueNames(false);
   if (!names) return names.error();
@@ -83,13 +79,15 @@ Result<std::vector<ListedQueue>> listQueues(Backend& place) {
   return queues;
 }
 
+namespace {
+
 Exit showQueues(const QueueListOptions& options) {
   const auto place = options.store.parsed(false);
   if (!place) return refuse("", place.error());
   const auto queues = listQueues(**place);
   if (!queues) return refuse("--store", queues.error());
   const WallTime now = systemClock().wallNow();
-  for (const ListedQueue& each : *queues) std::cout << (options.json ? jsonOf(each) : textOf(each, now));
+  for (const ListedQueue& each : *queues) std::cout << (options.json ? jsonOf(each) : lineOf(each, now));
   std::cout << std::flush;
   return queues->empty() ? Exit::no : Exit::done;
 }

@@ -5,6 +5,7 @@
 #include "cli/ensemble_session.hpp"
 #include "cli/options.hpp"
 #include "cli/queue_report.hpp"
+#include "cli/status_json.hpp"
 #include "cli/wiring_options.hpp"
 #include "election/view.hpp"
 
@@ -48,7 +49,7 @@ tenure queue stats --queue 'sqlite:orders.db?queue=orders' --json | jq .waiting
 tenure queue stats --queue 'sqlite:orders.db?queue=orders' --zookeeper zk1:2181,zk2:2181,zk3:2181
 tenure queue stats --queue 'amqp://shop@mq/?queue=orders' --store postgresql://shop@db/shop)help";
 
-/// Without a leader: nobody leads, or no election has taken the queue yet.
+/// A view without candidates where no election has taken the queue yet.
 Result<ElectionView> electionOf(const QueueStats& queue, const ElectionOption& ensemble) {
   const auto address = parse(ensemble);
   if (!address) return address.error();
@@ -56,9 +57,7 @@ Result<ElectionView> electionOf(const QueueStats& queue, const ElectionOption& e
   const auto session = EnsembleSession::connect(address->zookeeper);
   if (!session) return named("--zookeeper", session.error());
   const ElectionPaths paths(queue.path.substr(0, queue.path.rfind("/elections/")), ElectionName{queue.election});
-  return (*session)->ask<ElectionView>([&](ICoordination& coordination, Callback<ElectionView> done) {
-    readElection(coordination, paths, std::move(done));
-  });
+  return (*session)->view(paths);
 }
 
 void addElection(const Result<ElectionView>& view, WallTime now, QueueReport& report) {
@@ -67,8 +66,8 @@ void addElection(const Result<ElectionView>& view, WallTime now, QueueReport& re
     return;
   }
   const CandidateView* leader = view->leader();
-  const std::string id = leader != nullptr && !leader->record.known ? "unknown" : "";
-  report.leader = leader != nullptr && leader->record.known ? leader->record.id.value : id;
+  report.leader.emplace();
+  if (leader != nullptr) report.leader = candidateName(*leader);
   if (const Pause* pause = view->pauseAt(now)) report.pause = *pause;
   report.isAtRest = view->isAtRest();
 }

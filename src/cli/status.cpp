@@ -25,9 +25,9 @@ struct StatusOptions {
 constexpr const char* statusHelp =
     R"help(Shows who leads, under which token, since when, who stands in line and whether it wants to lead
 (see `tenure consume --preference`), who only observes, a handover that is asked for, and whether
-the election is paused (`tenure pause`), by whom and why. A standby that could not lead is not
-ready, and why; one whose queue, store, consumer, delivery, coalescing or numbers are not the
-leader's differs. Neither is handed the leadership.
+the election is paused (`tenure pause`), by whom and why. A standby that could not lead is shown as
+not ready, with the reason. A standby whose queue, store, consumer, delivery, coalescing or numbers
+are not the leader's is shown as different. Neither is handed the leadership.
 After an unclean end it says whose barrier holds, since when, until when at the latest, and why.
 With --queue also what waits there, and what is stuck: see `tenure queue stats`. If messages wait
 and no replica leads, an ALARM line says how many ("unattended" in JSON).
@@ -42,9 +42,7 @@ tenure status --zookeeper 127.0.0.1:2181 --election orders --queue 'sqlite:order
 /// Nullopt when no queue was named.
 using Report = std::optional<QueueReport>;
 
-std::string nameOf(const CandidateView& candidate) {
-  return candidate.record.known ? escaped(candidate.record.id.value) : "unknown";
-}
+std::string nameOf(const CandidateView& candidate) { return escaped(candidateName(candidate)); }
 
 std::string placeOf(const ProcessIdentity& process) {
   return process.host.empty() ? "-" : escaped(process.host) + ":" + std::to_string(process.pid);
@@ -131,9 +129,7 @@ Exit showStatus(const StatusOptions& options) {
   const auto session = EnsembleSession::connect(address->zookeeper);
   if (!session) return refuse("--zookeeper", session.error());
   const ElectionPaths paths(address->root, address->election);
-  const auto view = (*session)->ask<ElectionView>([&](ICoordination& coordination, Callback<ElectionView> done) {
-    readElection(coordination, paths, std::move(done));
-  });
+  const auto view = (*session)->view(paths);
   if (!view && view.error().is(Errc::notFound)) {
     complain("nobody has ever entered the election " + address->path());
     return Exit::no;

@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Null: nobody waits there.
+/// Null: no candidate waits at the barrier.
 Json barrierJson(const ElectionView& view) {
   const CandidateView* waiting = view.waiting();
   if (waiting == nullptr) return nullptr;
@@ -75,6 +75,10 @@ Json markerJson(const MarkerRecord& marker, bool between) {
 }
 
 }  // namespace
+
+std::string candidateName(const CandidateView& candidate) {
+  return candidate.record.known ? candidate.record.id.value : "unknown";
+}
 
 const HandoverRequest* openRequest(const ElectionView& view) {
   const bool stands = view.leader() != nullptr && view.request && view.request->until >= systemClock().wallNow();
