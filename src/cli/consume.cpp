@@ -116,7 +116,7 @@ Result<Settings> settingsOf(const ConsumeOptions& options) {
 }
 
 Exit runReplica(const ConsumeOptions& options, Settings settings, const Handler& handler) {
-  ReplicaRun replica(options.replica, settings.candidate, options.statusFile);
+  ReplicaRun replica(options.replica, settings.candidate, options.statusFile, settings.wiring.queue.get());
   const Backend::Ends ends = settings.wiring.open(replica.events());
   if (const Result<void> fit = canEverWork(ends); !fit) return refuse("", fit.error());
   RateLimits limits(settings.rates);

@@ -7,7 +7,7 @@ namespace tenure::cli {
 
 Result<http::Address> HealthServer::serve(boost::asio::io_context& loop, const Candidate& replica) {
   const auto answer = [this](auto make) -> http::Route {
-    return [this, make](const http::Request&, const http::Respond& respond) { respond(make(observer_.board())); };
+    return [this, make](const http::Request&, const http::Respond& respond) { respond(make(metrics_.board())); };
   };
   const auto leads = [&replica](const StatusBoard& board) { return http::leader(board, replica.term()); };
   server_.emplace(
@@ -26,12 +26,12 @@ Result<http::Address> HealthServer::serve(boost::asio::io_context& loop, const C
 http::Response HealthServer::metrics(const http::Request& request, const Candidate& replica) const {
   const bool isOpen = request.accept.find("application/openmetrics-text") != std::string::npos;
   const auto format = isOpen ? http::MetricsFormat::openMetrics : http::MetricsFormat::prometheus;
-  return {200, metrics_.text(format, observer_.board(), replica.term()),
+  return {200, metrics_.text(format, replica.term()),
           isOpen ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
                  : "text/plain; version=0.0.4; charset=utf-8"};
 }
 
-/// One reading serves all who ask within a second: it goes through the election's own session, beside its lease.
+/// A reading of the election serves all requests of one second, because it goes through the session of the lease.
 void HealthServer::tellStatus(const Candidate& replica, const http::Respond& respond) {
   constexpr std::chrono::seconds fresh{1};
   if (statusRead_ != BootTime::min() && BootClock::now() < statusRead_ + fresh) return respond(status_);
@@ -40,10 +40,10 @@ void HealthServer::tellStatus(const Candidate& replica, const http::Respond& res
     CandidateAccess::view(replica, [this](const Result<ElectionView>& view) { statusRead(view); });
 }
 
-/// Of the whole election, as this replica's servers see it; where they do not answer, of this replica alone.
+/// The status of the whole election; of this replica alone where ZooKeeper does not answer.
 void HealthServer::statusRead(const Result<ElectionView>& view) {
   constexpr const char* type = "application/json";
-  const std::string own = observer_.board().json();
+  const std::string own = metrics_.board().json();
   status_ = view ? http::Response{200, statusJson(election_, *view, std::nullopt, own), type}
                  : http::Response{503, "{\"replica\":" + own + "}\n", type};
   statusRead_ = BootClock::now();

@@ -5,26 +5,18 @@
 #include <optional>
 
 #include "cli/options.hpp"
+#include "cli/replica_metrics.hpp"
 #include "election/view.hpp"
-#include "http/health.hpp"
-#include "http/metrics.hpp"
 #include "http/server.hpp"
-#include "tenure/candidate.hpp"
 
 namespace tenure::cli {
 
-class HealthServer final : public IEventSink {
+class HealthServer {
  public:
-  HealthServer(http::Address listensAt, ElectionAddress election, StatusBoard board)
-      : listensAt_(std::move(listensAt)),
-        election_(std::move(election)),
-        observer_(std::move(board)),
-        metrics_(election_.election) {}
+  /// Borrows the metrics.
+  HealthServer(http::Address listensAt, ElectionAddress election, const ReplicaMetrics& metrics)
+      : listensAt_(std::move(listensAt)), election_(std::move(election)), metrics_(metrics) {}
 
-  void on(const Event& event) noexcept override {
-    observer_.on(event);
-    metrics_.on(event);
-  }
   /// Borrows loop and replica. Returns where it listens. Once.
   Result<http::Address> serve(boost::asio::io_context& loop, const Candidate& replica);
   /// Before loop and replica end.
@@ -37,8 +29,7 @@ class HealthServer final : public IEventSink {
 
   const http::Address listensAt_;
   const ElectionAddress election_;
-  http::Observer observer_;
-  http::Metrics metrics_;
+  const ReplicaMetrics& metrics_;
   std::vector<http::Respond> waiting_;  // for the status that is being read
   http::Response status_;               // as it was last read
   BootTime statusRead_ = BootTime::min();

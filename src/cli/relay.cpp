@@ -203,7 +203,7 @@ Exit relay(const RelayOptions& options) {
   auto candidate = candidateOf(options, *places);
   if (!candidate) return refuse("", candidate.error());
 
-  ReplicaRun replica(options.replica, *candidate, options.statusFile);
+  ReplicaRun replica(options.replica, *candidate, options.statusFile, places->from.get());
   const Backend::Ends ends = places->from->open(replica.events());
   if (const Result<void> fit = canEverWork(ends); !fit) return refuse("--from", fit.error());
   if (const auto sink = places->to->sink();

@@ -20,6 +20,7 @@ struct ReplicaOption {
   bool lastWill = true;
   std::string lastWillHelper;
   std::optional<http::Address> http{};
+  std::string metricsFile{};
   Level logLevel = Level::info;
   LogFormat logFormat = LogFormat::text;
   std::function<Result<std::optional<std::string>>()> logLevelInFile{};  // as it is now

@@ -1,22 +1,26 @@
 #include "cli/replica_run.hpp"
 
 #include <array>
+#include <cstdlib>
 
 #include "base/emit.hpp"
 #include "base/process_identity.hpp"
 
 namespace tenure::cli {
 
-ReplicaRun::ReplicaRun(const ReplicaOption& options, const CandidateOptions& candidate, const std::string& statusFile)
-    : log_(makeLogSink(options.logLevel, candidate.id, options.logFormat)),
-      manager_(StatusBoard{candidate.election, candidate.id, thisProcess().pid}) {
+ReplicaRun::ReplicaRun(const ReplicaOption& options, const CandidateOptions& candidate, const std::string& statusFile,
+                       const Backend* queue)
+    : log_(makeLogSink(options.logLevel, candidate.id, options.logFormat)), metricsFile_(options.metricsFile) {
   const StatusBoard board{candidate.election, candidate.id, thisProcess().pid};
   const ElectionAddress election{candidate.zookeeper, candidate.election, candidate.root};
   if (!statusFile.empty()) status_.emplace(statusFile, board, *log_);
-  if (options.http) health_.emplace(*options.http, election, board);
-  std::vector<IEventSink*> sinks{log_.get(), &lastWord_, &manager_};
+  if (options.http || !metricsFile_.empty()) metrics_.emplace(candidate.election, board, queue);
+  if (options.http) health_.emplace(*options.http, election, *metrics_);
+  if (std::getenv("NOTIFY_SOCKET") != nullptr) manager_.emplace(board);
+  std::vector<IEventSink*> sinks{log_.get(), &lastWord_};
+  if (manager_) sinks.push_back(&*manager_);
   if (status_) sinks.push_back(&*status_);
-  if (health_) sinks.push_back(&*health_);
+  if (metrics_) sinks.push_back(&*metrics_);
   events_.emplace(std::move(sinks));
 }
 
@@ -25,20 +29,22 @@ Exit ReplicaRun::run(const CandidateOptions& candidate, ILeaderCareer& career) {
   Candidate replica(candidate, career, *events_, loop);
   const std::shared_ptr<void> atTheEnd(nullptr, [this](void*) { leaveLoop(); });
   running_ = &replica;
-  manager_.keepAlive(loop);
+  if (manager_) manager_->keepAlive(loop);
   if (health_) {
     const Result<http::Address> address = health_->serve(loop, replica);
     if (!address) return refuse("--http", address.error());
     Emitter(*events_, systemClock(), candidate.election)(HttpServed{address->text()});
   }
+  std::optional<MetricsFile> file;
+  if (!metricsFile_.empty()) file.emplace(metricsFile_, *metrics_, replica, *log_);
   const auto exit = static_cast<Exit>(runUntilSignalled(replica));
   if (exit == Exit::configuration) complain(lastWord_.why());
   return exit;
 }
 
-/// What was put on it must not outlive it.
+/// The watchdog's timer and the HTTP server end before the loop that they are on.
 void ReplicaRun::leaveLoop() {
-  manager_.close();
+  if (manager_) manager_->close();
   if (health_) health_->close();
   running_ = nullptr;
 }

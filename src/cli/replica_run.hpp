@@ -6,6 +6,7 @@
 
 #include "cli/exit.hpp"
 #include "cli/health_server.hpp"
+#include "cli/metrics_file.hpp"
 #include "cli/replica_options.hpp"
 #include "cli/service_manager.hpp"
 #include "cli/status_file.hpp"
@@ -17,8 +18,9 @@ namespace tenure::cli {
 
 class ReplicaRun {
  public:
-  /// Without a status file the name is empty.
-  ReplicaRun(const ReplicaOption& options, const CandidateOptions& candidate, const std::string& statusFile);
+  /// Without a status file the name is empty. Borrows the queue that it leads; nullptr: none.
+  ReplicaRun(const ReplicaOption& options, const CandidateOptions& candidate, const std::string& statusFile,
+             const Backend* queue);
 
   IEventSink& events() noexcept { return *events_; }
   ILogSink& log() noexcept { return *log_; }
@@ -31,9 +33,11 @@ class ReplicaRun {
   void leaveLoop();
 
   const std::unique_ptr<ILogSink> log_;
+  const std::string metricsFile_;  // empty: none
   std::optional<StatusFile> status_;
+  std::optional<ReplicaMetrics> metrics_;  // where it is shown
   std::optional<HealthServer> health_;
-  ServiceManager manager_;
+  std::optional<ServiceManager> manager_;  // where systemd has started this process
   LastWord lastWord_;
   std::optional<EventFork> events_;
   Candidate* running_ = nullptr;

@@ -5,8 +5,9 @@
 
 #include <cerrno>
 #include <condition_variable>
-#include <csignal>
 #include <mutex>
+
+#include "base/signals_blocked.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -77,13 +78,8 @@ struct StatusFile::Shared {
 StatusFile::StatusFile(std::filesystem::path file, StatusBoard board, IEventSink& log,
                        const std::function<Write>& write)
     : shared_(std::make_shared<Shared>(std::move(file), std::move(board), log, write)) {
-  // The thread takes no signal: those belong to the control thread.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const SignalsBlocked blocked;
   writer_ = std::thread([shared = shared_] { shared->run(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 StatusFile::~StatusFile() {

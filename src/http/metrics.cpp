@@ -23,9 +23,10 @@ using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using Labels = std::map<std::string, std::string>;
 
-const prometheus::Histogram::BucketBoundaries seconds{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
-                                                      0.1,    0.25,    0.5,    1,     2.5,    5,     10,   30};
-const prometheus::Histogram::BucketBoundaries messages{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
+prometheus::Histogram::BucketBoundaries secondsBuckets() {
+  return {0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30};
+}
+prometheus::Histogram::BucketBoundaries messagesBuckets() { return {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}; }
 constexpr std::array outcomes{"committed", "duplicate", "failed",    "postponed",
                               "dead",      "skipped",   "coalesced", "forgone"};
 constexpr std::array endReasons{EndReason::handoverAsked, EndReason::stopAsked,      EndReason::aborted,
@@ -97,7 +98,8 @@ class Metrics::Impl {
     std::visit([this](const auto& body) { count(body); }, event.body);
   }
 
-  std::vector<MetricFamily> collect(const StatusBoard& board, const std::optional<Term>& term) const {
+  std::vector<MetricFamily> collect(const StatusBoard& board, const std::optional<Term>& term,
+                                    const std::optional<QueueFigures>& queue) const {
     std::vector<MetricFamily> families = registry_.Collect();
     const auto gauge = [&](const char* name, double value) { families.push_back(gaugeOf(name, value, labels_)); };
     const bool leads = term && term->valid();
@@ -112,6 +114,7 @@ class Metrics::Impl {
       gauge("tenure_stopped", board.isStopped());
       gauge("tenure_term_token", static_cast<double>(term->token().value));
     }
+    if (leads && queue) addQueue(*queue, gauge);
     families.push_back(counterOf("process_cpu_seconds_total", cpuSeconds(), {}));
     families.push_back(gaugeOf("process_open_fds", openDescriptors(), {}));
     families.push_back(gaugeOf("process_resident_memory_bytes", residentBytes(), {}));
@@ -122,6 +125,25 @@ class Metrics::Impl {
 
  private:
   using Counters = prometheus::Family<prometheus::Counter>;
+
+  /// What the backend does not tell is absent.
+  static void addQueue(const QueueFigures& figures, const auto& gauge) {
+    const WallTime now = systemClock().wallNow();
+    const auto age = [&](const std::optional<WallTime>& since) {
+      return since ? std::max(0.0, inSeconds(now - *since)) : 0.0;
+    };
+    const auto& [queue, scheduled] = figures;
+    const std::int64_t unplaced = scheduled ? scheduled->atOnce : 0;
+    gauge("tenure_queue_waiting", static_cast<double>(queue.waiting + unplaced));
+    if (queue.oldest || queue.waiting == 0)
+      gauge("tenure_queue_oldest_age_seconds",
+            std::max(age(queue.oldest), unplaced > 0 ? age(scheduled->oldestAtOnce) : 0));
+    if (queue.deadLetters) gauge("tenure_queue_dead_letters", static_cast<double>(*queue.deadLetters));
+    if (queue.retrying) gauge("tenure_queue_retrying", static_cast<double>(*queue.retrying));
+    if (!scheduled) return;
+    gauge("tenure_scheduled_waiting", static_cast<double>(scheduled->waiting));
+    gauge("tenure_scheduled_lateness_seconds", inSeconds(scheduled->lateness.value_or(std::chrono::milliseconds{0})));
+  }
 
   Counters& counters(const char* name) {
     return prometheus::BuildCounter()
@@ -180,9 +202,9 @@ class Metrics::Impl {
   prometheus::Counter& committed_ = message("committed");
   prometheus::Counter& duplicates_ = message("duplicate");
   prometheus::Counter& failed_ = message("failed");
-  prometheus::Histogram& batches_ = histogram("tenure_batch_messages", messages);
-  prometheus::Histogram& commits_ = histogram("tenure_commit_seconds", seconds);
-  prometheus::Histogram& inaugurations_ = histogram("tenure_inauguration_seconds", seconds);
+  prometheus::Histogram& batches_ = histogram("tenure_batch_messages", messagesBuckets());
+  prometheus::Histogram& commits_ = histogram("tenure_commit_seconds", secondsBuckets());
+  prometheus::Histogram& inaugurations_ = histogram("tenure_inauguration_seconds", secondsBuckets());
   prometheus::Counter& fenced_ = counter("tenure_stale_commits_refused_total");
   prometheus::Counter& lost_ = counter("tenure_candidacies_lost_total");
   prometheus::Counter& failures_ = counter("tenure_election_failures_total");
@@ -202,8 +224,9 @@ void Metrics::on(const Event& event) noexcept {
   }
 }
 
-std::string Metrics::text(MetricsFormat format, const StatusBoard& board, const std::optional<Term>& term) const {
-  const std::vector<MetricFamily> families = impl_->collect(board, term);
+std::string Metrics::text(MetricsFormat format, const StatusBoard& board, const std::optional<Term>& term,
+                          const std::optional<QueueFigures>& queue) const {
+  const std::vector<MetricFamily> families = impl_->collect(board, term, queue);
   return format == MetricsFormat::openMetrics ? openMetricsOf(families)
                                               : prometheus::TextSerializer().Serialize(families);
 }

@@ -7,11 +7,19 @@
 #include <string>
 
 #include "ops/status_board.hpp"
+#include "tenure/scheduled.hpp"
+#include "tenure/spi/admin.hpp"
 #include "tenure/term.hpp"
 
 namespace tenure::http {
 
 enum class MetricsFormat { prometheus, openMetrics };
+
+/// Of the whole queue, as its leader has read them.
+struct QueueFigures {
+  QueueStats queue{};
+  std::optional<ScheduledStats> scheduled{};  // nullopt: the queue keeps no message for a later time
+};
 
 /// Counts from its construction on; every series but those of the term is there from the start. Threads: any.
 class Metrics final : public IEventSink {
@@ -20,8 +28,9 @@ class Metrics final : public IEventSink {
   ~Metrics() override;
 
   void on(const Event& event) noexcept override;
-  /// `board` and `term` as they are now.
-  std::string text(MetricsFormat format, const StatusBoard& board, const std::optional<Term>& term) const;
+  /// `board` and `term` as they are now; `queue`: nullopt where its figures are not known.
+  std::string text(MetricsFormat format, const StatusBoard& board, const std::optional<Term>& term,
+                   const std::optional<QueueFigures>& queue = {}) const;
 
  private:
   class Impl;

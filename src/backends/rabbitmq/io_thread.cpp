@@ -1,8 +1,6 @@
 #include "backends/rabbitmq/io_thread.hpp"
 
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -10,26 +8,9 @@
 #include <array>
 #include <system_error>
 
+#include "base/signals_blocked.hpp"
+
 namespace tenure::rabbitmq {
-namespace {
-
-/// Signals belong to the program's own threads.
-class SignalsBlocked {
- public:
-  SignalsBlocked() noexcept {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_{};
-};
-
-}  // namespace
 
 IoThread::IoThread(std::unique_ptr<Connection> connection, const Options& options, IIncoming& client)
     : connection_(std::move(connection)),

@@ -84,6 +84,44 @@ TEST_F(HealthChecks, MetricsAreThoseOfWhatTheReplicaDoes) {
   EXPECT_THAT(ofStandby, testing::Not(HasSubstr("tenure_term_token")));
 }
 
+TEST_F(HealthChecks, FiguresOfTheQueueAreShownByTheLeaderAlone) {
+  produce(numbered(2));
+  Program former = serve("former");
+  ASSERT_TRUE(ledgerReaches(2)) << former.output();
+  ASSERT_EQ(tenure(inElection("pause", {"--wait"})).exit, 0);  // so that messages wait
+  EXPECT_EQ(told(former, SIGTERM), 0) << former.output();
+  produce(numbered(5));
+
+  Program first = serve("first");
+  const std::string waiting = "\ntenure_queue_waiting{election=\"" + election() + "\"} 5\n";
+  EXPECT_TRUE(eventually([&] { return ask("first", "/metrics").body.find(waiting) != std::string::npos; }))
+      << ask("first", "/metrics").body;
+  EXPECT_THAT(ask("first", "/metrics").body,
+              testing::AllOf(HasSubstr("\ntenure_queue_oldest_age_seconds{"), HasSubstr("\ntenure_scheduled_waiting{"),
+                             HasSubstr("\ntenure_queue_dead_letters{")));
+  Program second = serve("second");
+  ASSERT_TRUE(becomes("second", "/standby", 200)) << second.output();
+  EXPECT_THAT(ask("second", "/metrics").body, testing::Not(HasSubstr("tenure_queue_waiting")));
+}
+
+TEST_F(HealthChecks, AMetricsFileLastsAsLongAsItsReplica) {
+  produce(numbered(1));
+  const auto metrics = [&] {
+    std::ifstream file(at("tenure.prom"));
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  Program first = consume("first", {"--metrics-file", at("tenure.prom")});
+  EXPECT_TRUE(eventually([&] { return metrics().find("\ntenure_connected{") != std::string::npos; })) << metrics();
+  ASSERT_TRUE(leads(first)) << first.output();
+  EXPECT_EQ(told(first, SIGTERM), 0) << first.output();
+  EXPECT_FALSE(std::filesystem::exists(at("tenure.prom")));
+
+  Program unwritable = consume("unwritable", {"--metrics-file", at("missing") + "/tenure.prom"});
+  EXPECT_TRUE(unwritable.waitForOutput(" warned ")) << unwritable.output();
+  EXPECT_THAT(unwritable.output(), HasSubstr("/tenure.prom cannot be written: "));
+  EXPECT_TRUE(leads(unwritable)) << "the work goes on";
+}
+
 TEST_F(HealthChecks, AreAnsweredByTheOtherReplicasAsWell) {
   produce(numbered(1));
   Program command =

@@ -27,7 +27,7 @@ class MetricsOfReplica : public testing::Test {
   }
   std::string text(MetricsFormat format = MetricsFormat::prometheus) const { return metrics.text(format, board, {}); }
   std::string textOfLeader(MetricsFormat format = MetricsFormat::prometheus) const {
-    return metrics.text(format, board, Term(*term));
+    return metrics.text(format, board, Term(*term), queue);
   }
   static std::string line(const std::string& name, const std::string& value, const std::string& label = {}) {
     return "\n" + name + "{election=\"orders\"" + (label.empty() ? "" : "," + label) + "} " + value + "\n";
@@ -41,7 +41,18 @@ class MetricsOfReplica : public testing::Test {
     return promtool.output();
   }
 
+  static QueueFigures figures() {
+    const WallTime now = systemClock().wallNow();
+    QueueStats queue;
+    queue.waiting = 7;
+    queue.deadLetters = 2;
+    queue.retrying = 1;
+    queue.oldest = now - 90s;
+    return {queue, ScheduledStats{3, std::nullopt, 1'500ms, 4, now - 30s}};
+  }
+
   test::TemporaryFolder folder;
+  std::optional<QueueFigures> queue = figures();
   Metrics metrics{{"orders"}};
   StatusBoard board{{"orders"}, {"replica-a"}, 4711};
   test::TestTerm term{7};
@@ -89,6 +100,22 @@ TEST_F(MetricsOfReplica, FiguresOfTheTermAreGoneWhenItIsNoLongerValid) {
   term.loseLease();
   EXPECT_THAT(textOfLeader(), AllOf(HasSubstr(line("tenure_leader", "0")), Not(HasSubstr("tenure_term_token")),
                                     Not(HasSubstr("tenure_lease_remaining_seconds"))));
+}
+
+TEST_F(MetricsOfReplica, ShowsWhatTheQueueTells) {
+  EXPECT_THAT(textOfLeader(),
+              AllOf(HasSubstr(line("tenure_queue_waiting", "11")), HasSubstr(line("tenure_queue_dead_letters", "2")),
+                    HasSubstr(line("tenure_queue_retrying", "1")), HasSubstr(line("tenure_scheduled_waiting", "3")),
+                    HasSubstr(line("tenure_scheduled_lateness_seconds", "1.5")),
+                    testing::ContainsRegex("\ntenure_queue_oldest_age_seconds\\{election=\"orders\"\\} 9[0-9]")));
+  queue = QueueFigures{};
+  EXPECT_THAT(textOfLeader(), AllOf(HasSubstr(line("tenure_queue_waiting", "0")),
+                                    HasSubstr(line("tenure_queue_oldest_age_seconds", "0")),
+                                    Not(HasSubstr("tenure_queue_dead_letters")), Not(HasSubstr("tenure_scheduled"))));
+  queue->queue.waiting = 3;
+  EXPECT_THAT(textOfLeader(), Not(HasSubstr("tenure_queue_oldest_age_seconds"))) << "a broker does not tell";
+  queue.reset();
+  EXPECT_THAT(textOfLeader(), Not(HasSubstr("tenure_queue")));
 }
 
 TEST_F(MetricsOfReplica, ShowsAPauseAnOutageAndABlock) {
