@@ -33,7 +33,9 @@ class SpooledProduce : public Tool {
     return sql("SELECT group_concat(body, ' ') FROM (SELECT body FROM tenure_message ORDER BY n)", file);
   }
   int sent(const std::string& file) {
-    return std::filesystem::exists(at(file)) ? std::stoi(sql("SELECT count(*) FROM tenure_message", file)) : 0;
+    if (!std::filesystem::exists(at(file))) return 0;
+    const bool hasTable = sql("SELECT count(*) FROM sqlite_master WHERE name = 'tenure_message'", file) == "1";
+    return hasTable ? std::stoi(sql("SELECT count(*) FROM tenure_message", file)) : 0;
   }
   void appendTo(const std::string& file, const std::string& text) const {
     std::ofstream(at(file), std::ios::binary | std::ios::app) << text;
