@@ -2,6 +2,7 @@
 /// order behind the target, across a handover and a kill -9.
 #include "process/cli/replica.hpp"
 #include "process/wiring/places.hpp"
+#include "support/http.hpp"
 
 namespace tenure::test {
 namespace {
@@ -241,6 +242,23 @@ TEST_F(RelayTool, WhatNoQueueTakesIsADeadLetterAndIsPublishedOnceItIsPutBack) {
   EXPECT_EQ(tenure({"dead-letters", "requeue", "--queue", from(), "--all"}).exit, 0);
   ASSERT_TRUE(isSent()) << only.output();
   EXPECT_THAT(tenure({"queue", "stats", "--queue", to(), "--json"}).output, HasSubstr("\"waiting\":3,"));
+  EXPECT_EQ(told(only, SIGTERM), 0) << only.output();
+}
+
+TEST_F(RelayTool, AnswersHealthChecksAndTellsWhatWaits) {
+  connect("sqlite", "sqlite");
+  produce(1, 5);
+  const std::string socket = at("http.sock");
+  const auto shows = [&](const std::string& series, const std::string& rest) {
+    const std::string line = "\n" + series + "{election=\"" + election() + "\"" + rest + "\n";
+    return eventually([&] { return httpGet(socket, "/metrics").body.find(line) != std::string::npos; });
+  };
+  Program only = relay("only", {"--http", "unix:" + socket});
+  EXPECT_TRUE(eventually([&] { return httpGet(socket, "/leader").status == 200; })) << only.output();
+  EXPECT_TRUE(shows("tenure_messages_total", ",outcome=\"committed\"} 5")) << httpGet(socket, "/metrics").body;
+  ASSERT_EQ(tenure(inElection("pause", {"--wait"})).exit, 0);
+  produce(6, 8);
+  EXPECT_TRUE(shows("tenure_queue_waiting", "} 3")) << httpGet(socket, "/metrics").body;
   EXPECT_EQ(told(only, SIGTERM), 0) << only.output();
 }
 

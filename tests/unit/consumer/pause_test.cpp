@@ -114,6 +114,36 @@ TEST_P(PausedLanes, AreHandedOverAtRest) {
   EXPECT_THAT(events.of<SuspectsFound>(), IsEmpty());
 }
 
+TEST_P(PausedLanes, ThatArePausedInAnOutageGoOnWhenBothAreOver) {
+  produceEvenly(200, {"a", "b", "c", "d"});
+  std::atomic<int> begun{0};
+  handler = [&](const Delivery&) {
+    if (++begun == 20)
+      for (const auto operation : {memory::Operation::fetch, memory::Operation::attach})
+        world.fail(operation, Errc::unavailable, 1'000'000);
+    return Outcome::done();
+  };
+  LanedReplica& leader = elect();
+  const std::jthread operatorOfTheElection([&] {
+    while (events.of<OutageBegan>().empty()) std::this_thread::yield();
+    leader.term().state().hold(Hold::paused);
+  });
+  while (!leader.term()->isPaused()) leader.execute();
+  leader.rest();
+  const int atRest = begun;
+  for (int i = 0; i < 5; ++i) leader.execute();
+  EXPECT_EQ(begun, atRest);
+
+  world.heal();
+  leader.term().state().hold(Hold::none);
+  produce("a200", "a");
+  workOff(leader);
+  leader.handOver();
+  EXPECT_EQ(world.ledger().size(), 201U);
+  expectEachOnceInOrder();
+  EXPECT_THAT(events.of<OutageEnded>(), testing::SizeIs(1));
+}
+
 INSTANTIATE_TEST_SUITE_P(, PausedLanes,
                          testing::Values(memory::Database::Acknowledging::inTransaction,
                                          memory::Database::Acknowledging::afterCommit),

@@ -23,8 +23,8 @@ using test::succeeds;
 using testing::HasSubstr;
 
 constexpr std::int64_t frozenToken = 7;
-/// Far beyond the lock limit of 2 s however slow the machine, and far below the hour that the holder would have.
-constexpr auto longestWait = 20s;
+/// Far beyond the lock limit of 2 s, and below the 10 s after which the network would end the holder.
+constexpr auto longestWait = 9s;
 
 Options optionsOfChild() {
   Options options;
