@@ -4,7 +4,7 @@ namespace tenure::cli {
 
 std::vector<Command> commands(const std::vector<std::string>& words, const ConfigReader& file) {
   std::vector<Command> all{consumeCommand(file), relayCommand(file), runCommand(words, file),
-                           produceCommand(),     statusCommand(),    overviewCommand(),
+                           produceCommand(),     statusCommand(),    listAllCommand(),
                            handoverCommand(),    pauseCommand(),     resumeElectionCommand()};
   for (const auto& group : {queueCommands(), scheduledCommands(), deadLetterCommands(), spoolCommands(),
                             fenceCommands(), tokenCommands(), schemaCommands()})

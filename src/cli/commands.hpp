@@ -11,7 +11,7 @@ Command relayCommand(const ConfigReader& file);
 Command runCommand(std::vector<std::string> words, const ConfigReader& file);
 Command produceCommand();
 Command statusCommand();
-Command overviewCommand();
+Command listAllCommand();
 Command handoverCommand();
 Command pauseCommand();
 Command resumeElectionCommand();
