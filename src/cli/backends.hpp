@@ -42,7 +42,7 @@ std::vector<const Scheme*> toldSchemes();
 /// Source and store of a consumer: from one database where both URLs name the same, so that acknowledging is part of
 /// the transaction.
 struct Wiring {
-  std::unique_ptr<Backend> queue;
+  std::shared_ptr<Backend> queue;
   std::unique_ptr<Backend> store;  // nullptr: the queue's own
 
   Backend& storeBackend() const noexcept { return store ? *store : *queue; }

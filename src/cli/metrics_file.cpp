@@ -1,48 +1,91 @@
 #include "cli/metrics_file.hpp"
 
-#include "base/signals_blocked.hpp"
-#include "cli/status_file.hpp"
+#include <sys/stat.h>
+
+#include <condition_variable>
+#include <mutex>
+
+#include "cli/replace_file.hpp"
 
 namespace tenure::cli {
 namespace {
 
 constexpr std::chrono::seconds writeEvery{10};
+constexpr mode_t forEverybody = 0644;
+
+ino_t inodeOf(const std::filesystem::path& file) {
+  struct stat found {};
+  return ::lstat(file.c_str(), &found) == 0 ? found.st_ino : 0;
+}
 
 }  // namespace
 
-MetricsFile::MetricsFile(std::filesystem::path file, const ReplicaMetrics& metrics, const Candidate& replica,
-                         IEventSink& log)
-    : file_(std::move(file)), metrics_(metrics), replica_(replica), log_(log) {
-  const SignalsBlocked blocked;
-  writer_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+struct MetricsFile::Shared {
+  Shared(std::filesystem::path where, IEventSink& told) : file(std::move(where)), log(&told) {}
+
+  const std::filesystem::path file;
+  std::mutex mutex;
+  std::condition_variable_any changed;
+  IEventSink* log;                  // nullptr once nobody waits for the writer any more
+  std::optional<std::string> text;  // to be written
+  bool hasFailed = false;
+  ino_t written = 0;  // the file that we wrote last; 0: none
+
+  void run(const std::stop_token& stop);
+  void write(const std::string& what);
+};
+
+MetricsFile::MetricsFile(std::filesystem::path file, const ReplicaMetrics& metrics, IEventSink& log)
+    : metrics_(metrics), shared_(std::make_shared<Shared>(std::move(file), log)) {
+  writer_.start([shared = shared_](const std::stop_token& stop) { shared->run(stop); });
 }
 
 MetricsFile::~MetricsFile() {
-  writer_.request_stop();
-  writer_.join();
-  std::error_code ignored;
-  std::filesystem::remove(file_, ignored);
+  const std::lock_guard lock(shared_->mutex);
+  shared_->log = nullptr;
 }
 
-void MetricsFile::run(const std::stop_token& stop) {
-  std::mutex mutex;
-  std::condition_variable_any woken;
-  std::unique_lock lock(mutex);
-  while (!stop.stop_requested()) {
-    write();
-    woken.wait_for(lock, stop, writeEvery, [] { return false; });
+void MetricsFile::write(boost::asio::io_context& loop, const Candidate& replica) {
+  replica_ = &replica;
+  timer_.emplace(loop);
+  tick();
+}
+
+void MetricsFile::tick() {
+  {
+    const std::lock_guard lock(shared_->mutex);
+    shared_->text = metrics_.text(http::MetricsFormat::textfile, replica_->term());
+    shared_->changed.notify_all();
   }
+  timer_->expires_after(writeEvery);
+  timer_->async_wait([this](const auto& error) {
+    if (!error) tick();
+  });
 }
 
-void MetricsFile::write() {
-  const std::error_code failure =
-      StatusFile::replaceFile(file_, metrics_.text(http::MetricsFormat::prometheus, replica_.term()));
-  if (failure && !failed_)
-    log_.on(Event{systemClock().wallNow(),
+void MetricsFile::Shared::run(const std::stop_token& stop) {
+  std::unique_lock lock(mutex);
+  while (changed.wait(lock, stop, [this] { return text.has_value(); })) {
+    const std::string what = *std::exchange(text, std::nullopt);
+    lock.unlock();
+    write(what);
+    lock.lock();
+  }
+  std::error_code ignored;
+  if (written != 0 && inodeOf(file) == written) std::filesystem::remove(file, ignored);
+}
+
+void MetricsFile::Shared::write(const std::string& what) {
+  const std::error_code failure = replaceFile(file, what);
+  if (!failure) ::chmod(file.c_str(), forEverybody);
+  written = failure ? 0 : inodeOf(file);
+  const std::lock_guard lock(mutex);
+  if (failure && !hasFailed && log != nullptr)
+    log->on(Event{systemClock().wallNow(),
                   {},
                   {},
-                  Warned{"the metrics file " + file_.string() + " cannot be written: " + failure.message()}});
-  failed_ = static_cast<bool>(failure);
+                  Warned{"the metrics file " + file.string() + " cannot be written: " + failure.message()}});
+  hasFailed = static_cast<bool>(failure);
 }
 
 }  // namespace tenure::cli

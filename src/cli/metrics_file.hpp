@@ -1,33 +1,40 @@
 /// `--metrics-file`: a replica's figures for the textfile collector of node_exporter, where no port is wanted.
 #pragma once
 
-#include <condition_variable>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <filesystem>
-#include <mutex>
-#include <thread>
+#include <memory>
+#include <optional>
 
+#include "cli/patient_thread.hpp"
 #include "cli/replica_metrics.hpp"
 
 namespace tenure::cli {
 
-/// Replaces the file every 10 s by rename, on a thread of its own, and removes it in the end: a file that is old tells
-/// that its replica died. That it cannot be written is told once.
+/// Replaces the file every 10 s, by a thread of its own, and removes it in the end: an old file belongs to a replica
+/// that died or is frozen. A failure is logged once, until a write succeeds. Everybody may read the file.
 class MetricsFile {
  public:
-  /// Borrows all until it ends.
-  MetricsFile(std::filesystem::path file, const ReplicaMetrics& metrics, const Candidate& replica, IEventSink& log);
+  /// Borrows metrics and log.
+  MetricsFile(std::filesystem::path file, const ReplicaMetrics& metrics, IEventSink& log);
   ~MetricsFile();
 
- private:
-  void run(const std::stop_token& stop);
-  void write();
+  /// Borrows the loop, the control thread's, and the replica.
+  void write(boost::asio::io_context& loop, const Candidate& replica);
+  /// Before loop and replica end.
+  void close() { timer_.reset(); }
 
-  const std::filesystem::path file_;
+ private:
+  struct Shared;
+
+  void tick();
+
   const ReplicaMetrics& metrics_;
-  const Candidate& replica_;
-  IEventSink& log_;
-  bool failed_ = false;
-  std::jthread writer_;
+  const std::shared_ptr<Shared> shared_;  // with a writer that may never come back
+  const Candidate* replica_ = nullptr;
+  std::optional<boost::asio::steady_timer> timer_;
+  PatientThread writer_;
 };
 
 }  // namespace tenure::cli

@@ -1,13 +1,13 @@
-/// The figures of the leader's queue: read every few seconds while this replica leads, by a thread and on a connection
-/// of their own, so that a slow answer holds up neither the work nor the lease.
+/// The figures of the leader's queue: read again and again while this replica leads, by a thread and on connections of
+/// their own, so that a slow answer holds up neither the work, nor the lease, nor the end.
 #pragma once
 
-#include <condition_variable>
-#include <mutex>
+#include <chrono>
+#include <memory>
 #include <optional>
-#include <thread>
 
 #include "cli/backends.hpp"
+#include "cli/patient_thread.hpp"
 #include "http/metrics.hpp"
 
 namespace tenure::cli {
@@ -15,31 +15,27 @@ namespace tenure::cli {
 /// Threads: any.
 class QueueGauge final : public IEventSink {
  public:
-  /// Borrows the queue.
-  explicit QueueGauge(const Backend& queue) : queue_(queue) {}
-  /// Waits for a reading that is under way.
-  ~QueueGauge() override = default;
+  struct Place {
+    std::shared_ptr<const Backend> queue;
+    bool keepsEffects = true;  // attempts and dead letters are there, too
+  };
+  /// Reads so often, and more rarely where a reading takes long: one part of twenty of the time. Borrows the log, where
+  /// it tells once that the queue cannot be read, until it can.
+  QueueGauge(Place place, std::chrono::milliseconds every, IEventSink& log);
+  ~QueueGauge() override;
 
   /// Its thread begins with the first term.
   void on(const Event& event) noexcept override;
-  /// As last read in this term; nullopt before the first reading, and where none has succeeded for half a minute.
+  /// As last read in this term; nullopt before the first reading, and where none has succeeded for a minute.
   std::optional<http::QueueFigures> figures(FencingToken term) const;
 
  private:
-  void lead(FencingToken term);
-  void run(const std::stop_token& stop);
+  struct Shared;
 
-  const Backend& queue_;
-  mutable std::mutex mutex_;
-  std::condition_variable_any changed_;
-  FencingToken term_;  // 0: this replica does not lead
-  struct Reading {
-    FencingToken term;
-    BootTime at{};
-    http::QueueFigures figures{};
-  };
-  std::optional<Reading> last_;
-  std::jthread reader_;
+  void lead(FencingToken term);
+
+  const std::shared_ptr<Shared> shared_;  // with a reader that may never come back
+  PatientThread reader_;
 };
 
 }  // namespace tenure::cli

@@ -103,7 +103,7 @@ std::vector<Group> RelayOptions::groups() {
 
 /// Both ends, their URLs read.
 struct Places {
-  std::unique_ptr<Backend> from;
+  std::shared_ptr<Backend> from;
   std::unique_ptr<Backend> to;
 };
 
@@ -203,7 +203,7 @@ Exit relay(const RelayOptions& options) {
   auto candidate = candidateOf(options, *places);
   if (!candidate) return refuse("", candidate.error());
 
-  ReplicaRun replica(options.replica, *candidate, options.statusFile, places->from.get());
+  ReplicaRun replica(options.replica, *candidate, options.statusFile, QueueGauge::Place{places->from});
   const Backend::Ends ends = places->from->open(replica.events());
   if (const Result<void> fit = canEverWork(ends); !fit) return refuse("--from", fit.error());
   if (const auto sink = places->to->sink();

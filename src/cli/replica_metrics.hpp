@@ -14,10 +14,10 @@ namespace tenure::cli {
 /// Threads: any.
 class ReplicaMetrics final : public IEventSink {
  public:
-  /// Borrows the queue; nullptr: the replica has none.
-  ReplicaMetrics(const ElectionName& election, StatusBoard board, const Backend* queue)
-      : observer_(std::move(board)), metrics_(election) {
-    if (queue != nullptr) gauge_.emplace(*queue);
+  ReplicaMetrics(const ElectionName& election, StatusBoard board) : observer_(std::move(board)), metrics_(election) {}
+  /// Before the first event. As QueueGauge's.
+  void watch(QueueGauge::Place queue, std::chrono::milliseconds every, IEventSink& log) {
+    gauge_.emplace(std::move(queue), every, log);
   }
 
   void on(const Event& event) noexcept override {
@@ -26,9 +26,11 @@ class ReplicaMetrics final : public IEventSink {
     if (gauge_) gauge_->on(event);
   }
   StatusBoard board() const { return observer_.board(); }
+  std::optional<http::QueueFigures> queueFigures(FencingToken term) const {
+    return gauge_ ? gauge_->figures(term) : std::nullopt;
+  }
   std::string text(http::MetricsFormat format, const std::optional<Term>& term) const {
-    return metrics_.text(format, observer_.board(), term,
-                         gauge_ && term ? gauge_->figures(term->token()) : std::nullopt);
+    return metrics_.text(format, observer_.board(), term, term ? queueFigures(term->token()) : std::nullopt);
   }
 
  private:

@@ -25,6 +25,10 @@ Options ReplicaOption::rows(const std::string& barrierDefault) {
     if (address) http = *address;
     return address.has_value();
   };
+  const auto takeMetricsFile = [this](const std::string& given) {
+    metricsFile = given;
+    return given.ends_with(".prom");  // the collector reads no others
+  };
   return {
       {"--id",
        valid(id, "ID", parseCandidateId, "host-pid"),
@@ -64,7 +68,7 @@ Options ReplicaOption::rows(const std::string& barrierDefault) {
        "Answer there, on loopback where no host is named: /livez, /readyz, /leader, /standby, /status, /metrics",
        {}},
       {"--metrics-file",
-       text(metricsFile, "FILE"),
+       parsed("FILE", "a path that ends in .prom", takeMetricsFile),
        "Write /metrics there every 10s, for node_exporter's textfile collector; removed in the end",
        {}},
       {"--log-level",

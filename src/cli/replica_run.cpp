@@ -7,14 +7,21 @@
 #include "base/process_identity.hpp"
 
 namespace tenure::cli {
+namespace {
+
+constexpr std::chrono::milliseconds lookEvery{15'000};  // at the queue
+
+}  // namespace
 
 ReplicaRun::ReplicaRun(const ReplicaOption& options, const CandidateOptions& candidate, const std::string& statusFile,
-                       const Backend* queue)
-    : log_(makeLogSink(options.logLevel, candidate.id, options.logFormat)), metricsFile_(options.metricsFile) {
+                       const std::optional<QueueGauge::Place>& queue)
+    : log_(makeLogSink(options.logLevel, candidate.id, options.logFormat)) {
   const StatusBoard board{candidate.election, candidate.id, thisProcess().pid};
   const ElectionAddress election{candidate.zookeeper, candidate.election, candidate.root};
   if (!statusFile.empty()) status_.emplace(statusFile, board, *log_);
-  if (options.http || !metricsFile_.empty()) metrics_.emplace(candidate.election, board, queue);
+  if (options.http || !options.metricsFile.empty()) metrics_.emplace(candidate.election, board);
+  if (metrics_ && queue) metrics_->watch(*queue, lookEvery, *log_);
+  if (!options.metricsFile.empty()) metricsFile_.emplace(options.metricsFile, *metrics_, *log_);
   if (options.http) health_.emplace(*options.http, election, *metrics_);
   if (std::getenv("NOTIFY_SOCKET") != nullptr) manager_.emplace(board);
   std::vector<IEventSink*> sinks{log_.get(), &lastWord_};
@@ -29,21 +36,22 @@ Exit ReplicaRun::run(const CandidateOptions& candidate, ILeaderCareer& career) {
   Candidate replica(candidate, career, *events_, loop);
   const std::shared_ptr<void> atTheEnd(nullptr, [this](void*) { leaveLoop(); });
   running_ = &replica;
+  const Emitter emit(*events_, systemClock(), candidate.election);
   if (manager_) manager_->keepAlive(loop);
+  if (metricsFile_) metricsFile_->write(loop, replica);
   if (health_) {
     const Result<http::Address> address = health_->serve(loop, replica);
     if (!address) return refuse("--http", address.error());
-    Emitter(*events_, systemClock(), candidate.election)(HttpServed{address->text()});
+    emit(HttpServed{address->text()});
   }
-  std::optional<MetricsFile> file;
-  if (!metricsFile_.empty()) file.emplace(metricsFile_, *metrics_, replica, *log_);
   const auto exit = static_cast<Exit>(runUntilSignalled(replica));
   if (exit == Exit::configuration) complain(lastWord_.why());
   return exit;
 }
 
-/// The watchdog's timer and the HTTP server end before the loop that they are on.
+/// Timers and the HTTP server end before the loop that they are on.
 void ReplicaRun::leaveLoop() {
+  if (metricsFile_) metricsFile_->close();
   if (manager_) manager_->close();
   if (health_) health_->close();
   running_ = nullptr;

@@ -18,9 +18,9 @@ namespace tenure::cli {
 
 class ReplicaRun {
  public:
-  /// Without a status file the name is empty. Borrows the queue that it leads; nullptr: none.
+  /// Without a status file the name is empty. `queue`: which the replica consumes; nullopt: none.
   ReplicaRun(const ReplicaOption& options, const CandidateOptions& candidate, const std::string& statusFile,
-             const Backend* queue);
+             const std::optional<QueueGauge::Place>& queue);
 
   IEventSink& events() noexcept { return *events_; }
   ILogSink& log() noexcept { return *log_; }
@@ -33,9 +33,9 @@ class ReplicaRun {
   void leaveLoop();
 
   const std::unique_ptr<ILogSink> log_;
-  const std::string metricsFile_;  // empty: none
   std::optional<StatusFile> status_;
-  std::optional<ReplicaMetrics> metrics_;  // where it is shown
+  std::optional<ReplicaMetrics> metrics_;  // where somebody sees them
+  std::optional<MetricsFile> metricsFile_;
   std::optional<HealthServer> health_;
   std::optional<ServiceManager> manager_;  // where systemd has started this process
   LastWord lastWord_;

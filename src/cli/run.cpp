@@ -129,7 +129,7 @@ Result<Settings> settingsOf(const RunOptions& options) {
 }
 
 Exit contend(const RunOptions& options, Settings settings, const Guardian& guardian) {
-  ReplicaRun replica(options.replica, settings.candidate, {}, nullptr);
+  ReplicaRun replica(options.replica, settings.candidate, {}, std::nullopt);
   IEventSink& events = replica.events();
   const std::shared_ptr<IFencedStore> store = settings.store ? settings.store->open(events).store : nullptr;
 

@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "cli/replace_file.hpp"
 #include "ops/status_board.hpp"
 
 namespace tenure::cli {
@@ -25,7 +26,6 @@ namespace tenure::cli {
 class StatusFile final : public IEventSink {
  public:
   using Write = std::error_code(const std::filesystem::path& file, std::string_view text);
-  static std::error_code replaceFile(const std::filesystem::path& file, std::string_view text);
 
   /// Borrows `log`. The first file says "connecting".
   StatusFile(std::filesystem::path file, StatusBoard board, IEventSink& log,

@@ -115,12 +115,14 @@ class Metrics::Impl {
       gauge("tenure_term_token", static_cast<double>(term->token().value));
     }
     if (leads && queue) addQueue(*queue, gauge);
+    std::ranges::stable_sort(families, {}, &MetricFamily::name);
+    return families;
+  }
+  void addProcess(std::vector<MetricFamily>& families) const {
     families.push_back(counterOf("process_cpu_seconds_total", cpuSeconds(), {}));
     families.push_back(gaugeOf("process_open_fds", openDescriptors(), {}));
     families.push_back(gaugeOf("process_resident_memory_bytes", residentBytes(), {}));
     families.push_back(gaugeOf("process_start_time_seconds", inSeconds(began_.time_since_epoch()), {}));
-    std::ranges::stable_sort(families, {}, &MetricFamily::name);
-    return families;
   }
 
  private:
@@ -129,20 +131,21 @@ class Metrics::Impl {
   /// What the backend does not tell is absent.
   static void addQueue(const QueueFigures& figures, const auto& gauge) {
     const WallTime now = systemClock().wallNow();
-    const auto age = [&](const std::optional<WallTime>& since) {
-      return since ? std::max(0.0, inSeconds(now - *since)) : 0.0;
+    const auto since = [&](const std::optional<WallTime>& time) {
+      return time ? std::max(0.0, inSeconds(now - *time)) : 0.0;
     };
-    const auto& [queue, scheduled] = figures;
-    const std::int64_t unplaced = scheduled ? scheduled->atOnce : 0;
-    gauge("tenure_queue_waiting", static_cast<double>(queue.waiting + unplaced));
-    if (queue.oldest || queue.waiting == 0)
+    const QueueStats& queue = figures.queue;
+    const std::optional<ScheduledStats>& scheduled = figures.scheduled;
+    gauge("tenure_queue_waiting", static_cast<double>(figures.waiting()));
+    if (figures.tellsAge && (queue.oldest || queue.waiting == 0))
       gauge("tenure_queue_oldest_age_seconds",
-            std::max(age(queue.oldest), unplaced > 0 ? age(scheduled->oldestAtOnce) : 0));
+            std::max(since(queue.oldest), scheduled ? since(scheduled->oldestAtOnce) : 0));
     if (queue.deadLetters) gauge("tenure_queue_dead_letters", static_cast<double>(*queue.deadLetters));
     if (queue.retrying) gauge("tenure_queue_retrying", static_cast<double>(*queue.retrying));
     if (!scheduled) return;
     gauge("tenure_scheduled_waiting", static_cast<double>(scheduled->waiting));
-    gauge("tenure_scheduled_lateness_seconds", inSeconds(scheduled->lateness.value_or(std::chrono::milliseconds{0})));
+    const double came = scheduled->lateness ? inSeconds(*scheduled->lateness) : 0;
+    gauge("tenure_scheduled_lateness_seconds", std::max(came, since(scheduled->next)));
   }
 
   Counters& counters(const char* name) {
@@ -226,7 +229,8 @@ void Metrics::on(const Event& event) noexcept {
 
 std::string Metrics::text(MetricsFormat format, const StatusBoard& board, const std::optional<Term>& term,
                           const std::optional<QueueFigures>& queue) const {
-  const std::vector<MetricFamily> families = impl_->collect(board, term, queue);
+  std::vector<MetricFamily> families = impl_->collect(board, term, queue);
+  if (format != MetricsFormat::textfile) impl_->addProcess(families);
   return format == MetricsFormat::openMetrics ? openMetricsOf(families)
                                               : prometheus::TextSerializer().Serialize(families);
 }

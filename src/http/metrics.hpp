@@ -13,12 +13,20 @@
 
 namespace tenure::http {
 
-enum class MetricsFormat { prometheus, openMetrics };
+enum class MetricsFormat {
+  prometheus,
+  openMetrics,
+  textfile,  // of Prometheus, for node_exporter's collector: without the series of the process, which it has itself
+};
 
-/// Of the whole queue, as its leader has read them.
+/// Figures of the whole queue, read by its leader.
 struct QueueFigures {
   QueueStats queue{};
+  bool tellsAge = true;                       // a broker does not tell since when its oldest message waits
   std::optional<ScheduledStats> scheduled{};  // nullopt: the queue keeps no message for a later time
+
+  /// For nothing but their turn.
+  std::int64_t waiting() const noexcept { return queue.waiting + (scheduled ? scheduled->atOnce : 0); }
 };
 
 /// Counts from its construction on; every series but those of the term is there from the start. Threads: any.

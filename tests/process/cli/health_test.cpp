@@ -116,6 +116,9 @@ TEST_F(HealthChecks, AMetricsFileLastsAsLongAsItsReplica) {
   EXPECT_EQ(told(first, SIGTERM), 0) << first.output();
   EXPECT_FALSE(std::filesystem::exists(at("tenure.prom")));
 
+  const Run wrong = tenure(inElection("consume", {"--queue", queue(), "--sql", "SELECT 1", "--metrics-file", "m.txt"}));
+  EXPECT_EQ(wrong.exit, 78);
+  EXPECT_THAT(wrong.output, testing::AllOf(HasSubstr("--metrics-file"), HasSubstr("a path that ends in .prom")));
   Program unwritable = consume("unwritable", {"--metrics-file", at("missing") + "/tenure.prom"});
   EXPECT_TRUE(unwritable.waitForOutput(" warned ")) << unwritable.output();
   EXPECT_THAT(unwritable.output(), HasSubstr("/tenure.prom cannot be written: "));

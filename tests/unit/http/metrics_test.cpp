@@ -48,7 +48,7 @@ class MetricsOfReplica : public testing::Test {
     queue.deadLetters = 2;
     queue.retrying = 1;
     queue.oldest = now - 90s;
-    return {queue, ScheduledStats{3, std::nullopt, 1'500ms, 4, now - 30s}};
+    return {.queue = queue, .scheduled = ScheduledStats{3, std::nullopt, 1'500ms, 4, now - 30s}};
   }
 
   test::TemporaryFolder folder;
@@ -112,8 +112,8 @@ TEST_F(MetricsOfReplica, ShowsWhatTheQueueTells) {
   EXPECT_THAT(textOfLeader(), AllOf(HasSubstr(line("tenure_queue_waiting", "0")),
                                     HasSubstr(line("tenure_queue_oldest_age_seconds", "0")),
                                     Not(HasSubstr("tenure_queue_dead_letters")), Not(HasSubstr("tenure_scheduled"))));
-  queue->queue.waiting = 3;
-  EXPECT_THAT(textOfLeader(), Not(HasSubstr("tenure_queue_oldest_age_seconds"))) << "a broker does not tell";
+  queue->tellsAge = false;
+  EXPECT_THAT(textOfLeader(), Not(HasSubstr("tenure_queue_oldest_age_seconds"))) << "a broker does not know";
   queue.reset();
   EXPECT_THAT(textOfLeader(), Not(HasSubstr("tenure_queue")));
 }
@@ -124,6 +124,16 @@ TEST_F(MetricsOfReplica, ShowsAPauseAnOutageAndABlock) {
   tell(QueueBlocked{"m-1", "g", 5, "no"});
   EXPECT_THAT(textOfLeader(), AllOf(HasSubstr(line("tenure_paused", "1")), HasSubstr(line("tenure_outage", "1")),
                                     HasSubstr(line("tenure_blocked", "1"))));
+}
+
+TEST_F(MetricsOfReplica, AScheduledMessageThatIsOverdueAndDoesNotComeIsLate) {
+  queue->scheduled->next = systemClock().wallNow() - 5min;
+  EXPECT_THAT(textOfLeader(),
+              testing::ContainsRegex("\ntenure_scheduled_lateness_seconds\\{election=\"orders\"\\} 30[0-9]"));
+}
+
+TEST_F(MetricsOfReplica, ATextfileLeavesTheProcessToItsCollector) {
+  EXPECT_THAT(textOfLeader(MetricsFormat::textfile), AllOf(HasSubstr("\ntenure_leader{"), Not(HasSubstr("process_"))));
 }
 
 TEST_F(MetricsOfReplica, NoLabelBearsAnIdOrAGroup) {
