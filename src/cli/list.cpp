@@ -81,7 +81,7 @@ std::string jsonOf(const ListedElection& each, WallTime now) {
   return out.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-/// In the order of their names; empty where nobody has ever entered an election under the root.
+/// Sorted by name. Empty: no candidate has ever entered an election under the root.
 Result<std::vector<ListedElection>> electionsUnder(const ElectionAddress& address) {
   const auto session = EnsembleSession::connect(address.zookeeper);
   if (!session) return session.error();

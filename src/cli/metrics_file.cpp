@@ -26,7 +26,7 @@ struct MetricsFile::Shared {
   const std::filesystem::path file;
   std::mutex mutex;
   std::condition_variable_any changed;
-  IEventSink* log;                  // nullptr once nobody waits for the writer any more
+  IEventSink* log;                  // nullptr once the owner is gone, and perhaps the log
   std::optional<std::string> text;  // to be written
   bool hasFailed = false;
   ino_t written = 0;  // the file that we wrote last; 0: none

@@ -40,7 +40,7 @@ struct QueueGauge::Shared {
   const std::chrono::milliseconds every;
   std::mutex mutex;
   std::condition_variable_any changed;
-  IEventSink* log;    // nullptr once nobody waits for the reader any more
+  IEventSink* log;    // nullptr once the owner is gone, and perhaps the log
   FencingToken term;  // 0: this replica does not lead
   std::optional<Reading> last;
   bool hasFailed = false;

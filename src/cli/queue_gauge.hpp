@@ -19,8 +19,8 @@ class QueueGauge final : public IEventSink {
     std::shared_ptr<const Backend> queue;
     bool keepsEffects = true;  // attempts and dead letters are there, too
   };
-  /// Reads so often, and more rarely where a reading takes long: one part of twenty of the time. Borrows the log, where
-  /// it tells once that the queue cannot be read, until it can.
+  /// Reads so often, and more rarely where a reading takes long: at most a twentieth of the time. Borrows the log:
+  /// a failed reading is logged once, until a reading succeeds.
   QueueGauge(Place place, std::chrono::milliseconds every, IEventSink& log);
   ~QueueGauge() override;
 

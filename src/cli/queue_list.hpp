@@ -16,7 +16,7 @@ struct ListedQueue {
 };
 
 /// With names that messages were sent to and no election consumes. Looks at one queue after the other.
-/// Errors: unsupported (a server whose queues are not asked for), and those of IQueueAdmin::stats
+/// Errors: unsupported (the backend cannot list its queues), and those of IQueueAdmin::stats
 Result<std::vector<ListedQueue>> listQueues(Backend& place);
 /// A line, with its line break.
 std::string lineOf(const ListedQueue& each, WallTime now);

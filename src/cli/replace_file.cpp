@@ -33,7 +33,7 @@ std::error_code mayReplace(const std::filesystem::path& file) {
 std::error_code replaceFile(const std::filesystem::path& file, std::string_view text) {
   if (const std::error_code refused = mayReplace(file)) return refused;
   const std::string fresh = file.string() + ".new." + std::to_string(::getpid());
-  ::unlink(fresh.c_str());  // whatever it is: what we open is what we made
+  ::unlink(fresh.c_str());  // a leftover, which O_EXCL would refuse
   const int descriptor = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
   if (descriptor < 0) return {errno, std::system_category()};
   std::error_code failure;

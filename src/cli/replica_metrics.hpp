@@ -1,4 +1,4 @@
-/// What is known of a replica, from its event stream and from its queue: shown by `--http` and by `--metrics-file`.
+/// A replica's status board and its figures, from its events and its queue, for `--http` and `--metrics-file`.
 #pragma once
 
 #include <optional>

@@ -128,7 +128,7 @@ class Metrics::Impl {
  private:
   using Counters = prometheus::Family<prometheus::Counter>;
 
-  /// What the backend does not tell is absent.
+  /// A figure that the backend does not know has no series.
   static void addQueue(const QueueFigures& figures, const auto& gauge) {
     const WallTime now = systemClock().wallNow();
     const auto since = [&](const std::optional<WallTime>& time) {

@@ -16,7 +16,7 @@ namespace tenure::http {
 enum class MetricsFormat {
   prometheus,
   openMetrics,
-  textfile,  // of Prometheus, for node_exporter's collector: without the series of the process, which it has itself
+  textfile,  // Prometheus' text without the process_ series, which node_exporter has itself
 };
 
 /// Figures of the whole queue, read by its leader.
