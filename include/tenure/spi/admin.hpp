@@ -106,6 +106,9 @@ class IQueueAdmin {
   virtual Result<Findings> inspect() = 0;
   /// Errors:  notFound (there is no such queue), storeBusy, storeFailed, unavailable, configurationRefused
   virtual Result<QueueStats> stats() = 0;
+  /// The same for a look every few seconds: dead letters and attempts are counted up to ten thousand, of more messages
+  /// than that the taken places are told (waitingIsAtMost), and bytes are left out.
+  virtual Result<QueueStats> glance() { return stats(); }
   /// As IMessageSource::identity, and makes nothing: empty where the queue is absent.
   virtual Result<QueueIdentity> identity() { return QueueIdentity{}; }
   /// Of a queue that is kept apart from its store: makes it `to`'s, as IStoreAdmin::moveTo does.

@@ -42,7 +42,8 @@ class Admin final : public IDatabaseAdmin {
   explicit Admin(Options options) : options_(withQueueOfTable(std::move(options))) {}
 
   Result<Findings> inspect() override { return postgresql::inspect(options_); }
-  Result<QueueStats> stats() override;
+  Result<QueueStats> stats() override { return told(statsOf); }
+  Result<QueueStats> glance() override { return told(glanceAt); }
   Result<QueueIdentity> identity() override;
   Result<void> peek(std::size_t limit, const std::function<void(const Message&)>& each) override;
 
@@ -71,15 +72,17 @@ class Admin final : public IDatabaseAdmin {
   Result<std::vector<LogLine>> log(const LogChoice& choice) override { return store().log(choice); }
 
  private:
+  using Tell = Result<QueueStats>(Connection&, const Queue&, std::chrono::milliseconds,
+                                  const std::optional<OutboxTable>&);
+  Result<QueueStats> told(Tell* tell);
   storage::StoreAdmin store() const { return {std::make_unique<Driver>(options_, noEvents(), "tenure"), true}; }
 
   const Options options_;
 };
 
-Result<QueueStats> Admin::stats() {
+Result<QueueStats> Admin::told(Tell* tell) {
   Result<OpenQueue> open = openQueue(options_);
-  if (!open) return open.error();
-  return statsOf(*open->connection, open->queue, longestLook, options_.table);
+  return open ? tell(*open->connection, open->queue, longestLook, options_.table) : open.error();
 }
 
 Result<QueueIdentity> Admin::identity() {

@@ -7,6 +7,23 @@
 namespace tenure::postgresql {
 namespace {
 
+constexpr std::int64_t mostCounted = 10'000;  // at a glance
+constexpr std::chrono::seconds patience{5};   // for a statement that reads few rows
+
+/// Places that are taken, in place of messages.
+Result<void> countPlaces(Connection& connection, std::int64_t queue, QueueStats& stats) {
+  const Result<Answer> places =
+      connection.ask("SELECT coalesce(max(n) - min(n) + 1, 0) FROM tenure_message WHERE queue = $1", queue);
+  if (!places) return places.error();
+  stats.waiting = places->integer(0, 0);
+  stats.waitingIsAtMost = true;
+  return {};
+}
+
+Result<void> limitStatements(Connection& connection, std::chrono::milliseconds limit) {
+  return connection.run("SET statement_timeout = " + std::to_string(limit.count()));
+}
+
 Result<void> countWaiting(Connection& connection, std::int64_t queue, QueueStats& stats) {
   const Result<Answer> counted = connection.ask(
       "SELECT count(*), coalesce(sum(octet_length(body)), 0)::bigint FROM tenure_message WHERE queue = $1", queue);
@@ -16,36 +33,72 @@ Result<void> countWaiting(Connection& connection, std::int64_t queue, QueueStats
     return {};
   }
   if (!counted.error().is(Errc::timedOut)) return counted.error();
-  const Result<Answer> places =
-      connection.ask("SELECT coalesce(max(n) - min(n) + 1, 0) FROM tenure_message WHERE queue = $1", queue);
-  if (!places) return places.error();
-  stats.waiting = places->integer(0, 0);
-  stats.waitingIsAtMost = true;
+  if (const Result<void> limited = limitStatements(connection, patience); !limited) return limited.error();
+  return countPlaces(connection, queue, stats);
+}
+
+/// Of what waits, of dead letters and of attempts.
+Result<void> countSome(Connection& connection, std::int64_t queue, QueueStats& stats) {
+  const Result<Answer> counted = connection.ask(
+      "SELECT (SELECT count(*) FROM (SELECT FROM tenure_message WHERE queue = $1 LIMIT $2) AS counted),"
+      " (SELECT count(*) FROM (SELECT FROM tenure_dead_letter WHERE queue = $1 LIMIT $2) AS counted),"
+      " (SELECT count(*) FROM (SELECT FROM tenure_attempt WHERE queue = $1 LIMIT $2) AS counted)",
+      queue, mostCounted + 1);
+  if (!counted) return counted.error();
+  stats.waiting = counted->integer(0, 0);
+  stats.deadLetters = counted->integer(0, 1);
+  stats.retrying = counted->integer(0, 2);
+  return stats.waiting > mostCounted ? countPlaces(connection, queue, stats) : Result<void>{};
+}
+
+Result<void> addOldest(Connection& connection, std::int64_t queue, QueueStats& stats) {
+  const Result<Answer> first =
+      connection.ask("SELECT enqueued_at FROM tenure_message WHERE queue = $1 ORDER BY n LIMIT 1", queue);
+  if (!first) return first.error();
+  if (first->rows() > 0) stats.oldest = std::min(stats.oldest.value_or(WallTime::max()), first->time(0, 0));
   return {};
+}
+
+Result<QueueStats> beginLook(Connection& connection, const Queue& queue, std::chrono::milliseconds limit) {
+  if (const Result<void> limited = limitStatements(connection, limit); !limited) return limited.error();
+  QueueStats stats;
+  stats.election = queue.owner.election;
+  stats.path = queue.owner.path;
+  return stats;
+}
+
+/// What the user's table adds, and the oldest message.
+Result<QueueStats> completeLook(Connection& connection, const Queue& queue, const std::optional<OutboxTable>& table,
+                                QueueStats stats) {
+  if (table)
+    if (const Result<void> counted = countOutbox(connection, *table, stats); !counted) return counted.error();
+  const Result<void> looked = addOldest(connection, queue.number, stats);
+  return looked ? Result<QueueStats>(std::move(stats)) : looked.error();
 }
 
 }  // namespace
 
+Result<QueueStats> glanceAt(Connection& connection, const Queue& queue, std::chrono::milliseconds limit,
+                            const std::optional<OutboxTable>& table) {
+  Result<QueueStats> stats = beginLook(connection, queue, limit);
+  if (!stats) return stats;
+  if (const Result<void> counted = countSome(connection, queue.number, *stats); !counted) return counted.error();
+  return completeLook(connection, queue, table, *std::move(stats));
+}
+
 Result<QueueStats> statsOf(Connection& connection, const Queue& queue, std::chrono::milliseconds limit,
                            const std::optional<OutboxTable>& table) {
-  QueueStats stats;
-  stats.election = queue.owner.election;
-  stats.path = queue.owner.path;
-  const Result<void> limited = connection.run("SET statement_timeout = " + std::to_string(limit.count()));
-  if (!limited) return limited.error();
-  if (const Result<void> counted = countWaiting(connection, queue.number, stats); !counted) return counted.error();
-  if (table)
-    if (const Result<void> counted = countOutbox(connection, *table, stats); !counted) return counted.error();
+  Result<QueueStats> stats = beginLook(connection, queue, limit);
+  if (!stats) return stats;
+  if (const Result<void> counted = countWaiting(connection, queue.number, *stats); !counted) return counted.error();
   const Result<Answer> others = connection.ask(
       "SELECT (SELECT count(*) FROM tenure_dead_letter WHERE queue = $1),"
-      " (SELECT count(*) FROM tenure_attempt WHERE queue = $1),"
-      " (SELECT enqueued_at FROM tenure_message WHERE queue = $1 ORDER BY n LIMIT 1)",
+      " (SELECT count(*) FROM tenure_attempt WHERE queue = $1)",
       queue.number);
   if (!others) return others.error();
-  stats.deadLetters = others->integer(0, 0);
-  stats.retrying = others->integer(0, 1);
-  if (!others->isNull(0, 2)) stats.oldest = std::min(stats.oldest.value_or(WallTime::max()), others->time(0, 2));
-  return stats;
+  stats->deadLetters = others->integer(0, 0);
+  stats->retrying = others->integer(0, 1);
+  return completeLook(connection, queue, table, *std::move(stats));
 }
 
 }  // namespace tenure::postgresql

@@ -28,7 +28,8 @@ class Admin final : public IDatabaseAdmin {
         store_(std::make_unique<Driver>(file_, noEvents()), true) {}
 
   Result<Findings> inspect() override { return sqlite::inspect(file_.options()); }
-  Result<QueueStats> stats() override;
+  Result<QueueStats> stats() override { return told(statsOf); }
+  Result<QueueStats> glance() override { return told(glanceAt); }
   Result<QueueIdentity> identity() override;
   Result<void> peek(std::size_t limit, const std::function<void(const Message&)>& each) override;
 
@@ -65,6 +66,7 @@ class Admin final : public IDatabaseAdmin {
   Result<std::vector<LogLine>> log(const LogChoice& choice) override { return store_.log(choice); }
 
  private:
+  Result<QueueStats> told(Result<QueueStats> tell(Connection&, const Queue&));
   /// Of a file that can only be read, nothing is changed, even where there would be nothing to change.
   template <class Value, class Verb>
   Result<Value> writing(Verb verb) {
@@ -78,12 +80,11 @@ class Admin final : public IDatabaseAdmin {
   storage::StoreAdmin store_;
 };
 
-Result<QueueStats> Admin::stats() {
+Result<QueueStats> Admin::told(Result<QueueStats> tell(Connection&, const Queue&)) {
   const auto connection = file_.acquire();
   if (!connection) return connection.error();
   const Result<Queue> found = readQueue(**connection, whichQueue(file_.options()));
-  if (!found) return found.error();
-  return statsOf(**connection, *found);
+  return found ? tell(**connection, *found) : found.error();
 }
 
 Result<QueueIdentity> Admin::identity() {

@@ -5,17 +5,10 @@
 namespace tenure::sqlite {
 namespace {
 
-Result<void> countWaiting(Connection& connection, std::int64_t queue, QueueStats& stats) {
-  Query counted =
-      connection.query("SELECT count(*), coalesce(sum(length(body)), 0) FROM tenure_message WHERE n > ?1 AND n <= ?2",
-                       positionIn(queue, 0), lastPositionIn(queue));
-  const Result<bool> row = counted.next();
-  if (row) {
-    stats.waiting = counted.integer(0);
-    stats.waitingBytes = counted.integer(1);
-    return {};
-  }
-  if (!row.error().is(Errc::timedOut)) return row.error();
+constexpr std::int64_t mostCounted = 10'000;  // at a glance
+
+/// Places that are taken, in place of messages.
+Result<void> countPlaces(Connection& connection, std::int64_t queue, QueueStats& stats) {
   Query places = connection.query(
       "SELECT (SELECT max(n) FROM tenure_message WHERE n > ?1 AND n <= ?2)"
       " - (SELECT min(n) FROM tenure_message WHERE n > ?1 AND n <= ?2) + 1",
@@ -27,24 +20,73 @@ Result<void> countWaiting(Connection& connection, std::int64_t queue, QueueStats
   return {};
 }
 
-}  // namespace
+Result<void> countWaiting(Connection& connection, std::int64_t queue, QueueStats& stats) {
+  Query counted =
+      connection.query("SELECT count(*), coalesce(sum(length(body)), 0) FROM tenure_message WHERE n > ?1 AND n <= ?2",
+                       positionIn(queue, 0), lastPositionIn(queue));
+  const Result<bool> row = counted.next();
+  if (row) {
+    stats.waiting = counted.integer(0);
+    stats.waitingBytes = counted.integer(1);
+    return {};
+  }
+  if (!row.error().is(Errc::timedOut)) return row.error();
+  return countPlaces(connection, queue, stats);
+}
 
-Result<QueueStats> statsOf(Connection& connection, const Queue& queue) {
+/// Of what waits, of dead letters and of attempts.
+Result<void> countSome(Connection& connection, std::int64_t queue, QueueStats& stats) {
+  Query counted = connection.query(
+      "SELECT (SELECT count(*) FROM (SELECT 1 FROM tenure_message WHERE n > ?2 AND n <= ?3 LIMIT ?4)),"
+      " (SELECT count(*) FROM (SELECT 1 FROM tenure_dead_letter WHERE queue = ?1 LIMIT ?4)),"
+      " (SELECT count(*) FROM (SELECT 1 FROM tenure_attempt WHERE queue = ?1 LIMIT ?4))",
+      queue, positionIn(queue, 0), lastPositionIn(queue), mostCounted + 1);
+  const Result<bool> row = counted.next();
+  if (!row) return row.error();
+  stats.waiting = counted.integer(0);
+  stats.deadLetters = counted.integer(1);
+  stats.retrying = counted.integer(2);
+  return stats.waiting > mostCounted ? countPlaces(connection, queue, stats) : Result<void>{};
+}
+
+Result<void> addOldest(Connection& connection, std::int64_t queue, QueueStats& stats) {
+  Query first = connection.query("SELECT enqueued_at FROM tenure_message WHERE n > ?1 AND n <= ?2 ORDER BY n LIMIT 1",
+                                 positionIn(queue, 0), lastPositionIn(queue));
+  const Result<bool> row = first.next();
+  if (!row) return row.error();
+  if (*row) stats.oldest = first.time(0);
+  return {};
+}
+
+QueueStats ownedBy(const Queue& queue) {
   QueueStats stats;
   stats.election = queue.owner.election;
   stats.path = queue.owner.path;
+  return stats;
+}
+
+}  // namespace
+
+Result<QueueStats> glanceAt(Connection& connection, const Queue& queue) {
+  QueueStats stats = ownedBy(queue);
+  if (const Result<void> counted = countSome(connection, queue.number, stats); !counted) return counted.error();
+  const Result<void> looked = addOldest(connection, queue.number, stats);
+  return looked ? Result<QueueStats>(stats) : looked.error();
+}
+
+Result<QueueStats> statsOf(Connection& connection, const Queue& queue) {
+  QueueStats stats = ownedBy(queue);
   if (const Result<void> counted = countWaiting(connection, queue.number, stats); !counted) return counted.error();
   Query others = connection.query(
       "SELECT (SELECT count(*) FROM tenure_dead_letter WHERE queue = ?1),"
-      " (SELECT count(*) FROM tenure_attempt WHERE queue = ?1),"
-      " (SELECT enqueued_at FROM tenure_message WHERE n > ?2 AND n <= ?3 ORDER BY n LIMIT 1)",
-      queue.number, positionIn(queue.number, 0), lastPositionIn(queue.number));
+      " (SELECT count(*) FROM tenure_attempt WHERE queue = ?1)",
+      queue.number);
   const Result<bool> row = others.next();
   if (!row) return row.error();
   stats.deadLetters = others.integer(0);
   stats.retrying = others.integer(1);
-  if (!others.isNull(2)) stats.oldest = others.time(2);
-  return stats;
+  const Result<void> looked = addOldest(connection, queue.number, stats);
+  return looked ? Result<QueueStats>(stats) : looked.error();
 }
 
 }  // namespace tenure::sqlite

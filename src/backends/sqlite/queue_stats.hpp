@@ -12,6 +12,8 @@ namespace tenure::sqlite {
 
 /// Where the connection's limit of a look ends the counting, the places that are taken stand for the messages.
 Result<QueueStats> statsOf(Connection& connection, const Queue& queue);
+/// The same for IQueueAdmin::glance.
+Result<QueueStats> glanceAt(Connection& connection, const Queue& queue);
 
 /// As urls::Backend::queueNames.
 Result<std::vector<std::string>> queueNames(const Options& options, bool onlyUnread);
