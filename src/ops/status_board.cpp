@@ -30,8 +30,8 @@ bool StatusBoard::on(const Event& event) {
   if (std::holds_alternative<DuplicateDropped>(event.body)) return ++duplicates_, false;
   if (std::holds_alternative<AttemptFailed>(event.body)) return ++failedAttempts_, false;
   if (std::holds_alternative<MessageDeadLettered>(event.body)) return ++deadLetters_, true;
-  if (const auto* blocked = std::get_if<QueueBlocked>(&event.body)) return blockedBy_ = blocked->message, true;
-  if (std::holds_alternative<QueueUnblocked>(event.body)) return blockedBy_.clear(), true;
+  if (const auto* blocked = std::get_if<QueueBlocked>(&event.body)) return blockedBy_.insert(blocked->message), true;
+  if (const auto* released = std::get_if<QueueUnblocked>(&event.body)) return blockedBy_.erase(released->message), true;
   if (std::holds_alternative<CommitFenced>(event.body)) return ++fenced_, true;
 
   if (std::holds_alternative<Paused>(event.body)) isPaused_ = true;
@@ -81,7 +81,7 @@ std::string StatusBoard::json() const {
   if (token_.value != 0) out["token"] = std::to_string(token_.value);
   if (ready_) out["ready"] = *ready_;
   if (!notReady_.empty()) out["not_ready"] = notReady_;
-  if (!blockedBy_.empty()) out["blocked_by"] = blockedBy_;
+  if (!blockedBy_.empty()) out["blocked_by"] = *blockedBy_.begin();
   if (!lastTrouble_.empty()) out["last_trouble"] = lastTrouble_;
   return out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }

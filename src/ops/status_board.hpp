@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -58,8 +59,8 @@ class StatusBoard {
   std::int64_t deadLetters_ = 0;
   std::int64_t fenced_ = 0;
   std::string lastTrouble_;
-  std::string blockedBy_;
-  bool isPaused_ = false;  // as the leader was told
+  std::set<std::string> blockedBy_;  // each in a group of its own
+  bool isPaused_ = false;            // as the leader was told
   bool isStopped_ = false;
   std::string outage_;
 };

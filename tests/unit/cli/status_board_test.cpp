@@ -64,6 +64,14 @@ TEST(StatusBoard, SaysWhoBlocksTheQueueForAsLongAsItDoes) {
   EXPECT_TRUE(shown(board)["blocked_by"].is_null());
 }
 
+TEST(StatusBoard, OneGroupThatGoesOnDoesNotHideAnotherThatIsBlocked) {
+  StatusBoard board = newBoard();
+  board.on(event(QueueBlocked{"m-1", "g", 5, "no stock"}, 7));
+  board.on(event(QueueBlocked{"m-2", "h", 5, "no stock"}, 7));
+  board.on(event(QueueUnblocked{"m-1", "done"}, 7));
+  EXPECT_EQ(shown(board)["blocked_by"], "m-2");
+}
+
 TEST(StatusBoard, KeepsTheLastTrouble) {
   StatusBoard board = newBoard();
   board.on(event(SessionSuspended{17}));
