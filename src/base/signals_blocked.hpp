@@ -1,4 +1,4 @@
-/// Keeps signals from threads that are started meanwhile: they belong to the program's own threads.
+/// As long as this object lives, threads that are started take no signals; the program's own threads handle them.
 #pragma once
 
 #include <pthread.h>

@@ -106,10 +106,11 @@ Now LaneRunner::now() const {
   const BootTime now = clock_.now();
   // Reckoned from one reading a phase: records need no more, and each reading costs as much as a map look-up.
   const WallTime wall = wallAtEntry_ + std::chrono::floor<std::chrono::milliseconds>(now - bootAtEntry_);
+  const bool mayBegin = term_->mayBeginWork();
   return {.boot = now,
           .wall = wall,
-          .mayBegin = term_->mayBeginWork(),
-          .mayFinish = mayFinishWork(*term_),
+          .mayBegin = mayBegin,
+          .mayFinish = mayBegin || mayFinishWork(*term_),
           .stopAsked = stop_.stop_requested(),
           .transactionIsFull = transaction_ && transaction_->isFull(),
           .isLimited = context_.isLimited(),

@@ -56,8 +56,8 @@ class TermState {
   std::atomic<Hold> hold_{Hold::none};
 };
 
-/// Whether what has begun may be finished. It is until the soft limit, as for new work; while the election is paused,
-/// until the hard one.
+/// Whether begun work may go on: until the soft limit, as for new work; while the election is paused, until the hard
+/// one.
 bool mayFinishWork(const Term& term) noexcept;
 
 /// Whether `candidate` says more about the end of a term than `current` does.
