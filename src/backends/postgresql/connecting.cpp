@@ -215,6 +215,7 @@ Result<pg_conn*> connect(const Options& options, const std::string& applicationN
     backends::AnswerWait wait(timer, limitOf(options, timer, places.size() - i));
     const Result<pg_conn*> connection = tryPlace(options, words, wait, stop);
     if (connection || !connection.error().is(Errc::unavailable)) return connection;
+    wait.failed();
     why += (why.empty() ? "" : "; ") + connection.error().detail;
   }
   return Error{Errc::unavailable, why};

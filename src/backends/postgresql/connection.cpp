@@ -137,7 +137,7 @@ Exchange Connection::finish(std::size_t unread) {
   }
   const std::unique_ptr<PGresult, decltype(&PQclear)> sync(next(wait), &PQclear);
   if (!lost_ && PQresultStatus(sync.get()) != PGRES_PIPELINE_SYNC) loseByProtocol();
-  if (!lost_) wait.answered();
+  lost_ ? wait.failed() : wait.answered();
   if (lost_ && !exchange.failure) exchange.failure = Failure{exchange.answers.size(), {}, lostBy_};
   return exchange;
 }
@@ -276,7 +276,7 @@ Result<void> Connection::script(const std::string& sql) {
   Exchange exchange;
   backends::AnswerWait wait(timer_, answerLimit_);
   receive({Expected::Kind::housekeeping, 0}, wait, false, exchange);
-  if (!lost_) wait.answered();
+  lost_ ? wait.failed() : wait.answered();
   if (!lost_) PQenterPipelineMode(connection_);
   if (exchange.failure) return exchange.error();
   return lost_ ? Result<void>(lostBy_) : Result<void>{};

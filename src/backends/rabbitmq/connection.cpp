@@ -17,6 +17,7 @@
 #include "backends/rabbitmq/errors.hpp"
 #include "backends/rabbitmq/options.hpp"
 #include "backends/rabbitmq/tls_socket.hpp"
+#include "base/answer_tally.hpp"
 
 namespace tenure::rabbitmq {
 namespace {
@@ -90,7 +91,9 @@ void Connection::askForReply() {
 /// A refusal is an answer, too.
 void Connection::heard(const amqp_rpc_reply_t& reply) {
   if (timer_ == nullptr) return;
-  if (reply.reply_type != AMQP_RESPONSE_LIBRARY_EXCEPTION) return timer_->answered(BootClock::now());
+  const bool answered = reply.reply_type != AMQP_RESPONSE_LIBRARY_EXCEPTION;
+  ++(answered ? answerTally().answered : answerTally().unanswered);
+  if (answered) return timer_->answered(BootClock::now());
   timer_->mayWait(BootClock::now());  // tells it
 }
 

@@ -145,8 +145,8 @@ Result<std::vector<Reply>> Connection::read(std::span<const Arguments> commands)
     if (reply) replies.push_back(std::move(*reply));
   }
   broken_ = !heard;
+  heard ? wait.answered() : wait.failed();
   if (!heard) return heard.error();
-  wait.answered();
   for (const Reply& reply : replies)
     if (reply.view().isError()) return errorOf(reply.view().bytes());
   return replies;
@@ -159,7 +159,7 @@ Result<void> Connection::ask(const Arguments& command, Duration longer) {
   append(request, command);
   backends::AnswerWait wait(timer_, replyLimit_);
   Result<void> sent = socket_.send(request, wait);
-  if (sent) wait.putOff();
+  sent ? wait.putOff() : wait.failed();
   broken_ = !sent;
   asked_ = sent.has_value();
   waitsUntil_ = BootClock::now() + longer;
@@ -185,8 +185,8 @@ Result<std::optional<Reply>> Connection::hear(BootTime until, int stopEvent) {
   if (isEarly) return std::optional<Reply>{};
   asked_ = false;
   broken_ = !reply;
+  reply ? wait.answered() : wait.failed();
   if (!reply) return reply.error();
-  wait.answered();
   if (reply->view().isError()) return errorOf(reply->view().bytes());
   return std::optional<Reply>(std::move(*reply));
 }
@@ -224,9 +224,10 @@ Result<Reply> Connection::exchange(const Arguments& command, bool writes, Compan
   backends::AnswerWait wait(timer_, replyLimit_);
   const Result<void> sent = socket_.send(request, wait);
   Result<Reply> reply = sent ? receive(wait, -1) : sent.error();
-  if (reply) wait.answered();
+  reply ? wait.answered() : wait.failed();
   if (reply && companion != nullptr) {
     Result<Reply> second = receive(wait, -1);
+    if (!second) wait.failed();
     broken_ = !second;
     if (second) companion->reply.emplace(std::move(*second));
   }

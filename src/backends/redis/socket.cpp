@@ -93,7 +93,7 @@ Socket::~Socket() {
 
 namespace {
 
-Result<void> connectTo(int descriptor, const sockaddr* address, socklen_t size, backends::AnswerWait wait) {
+Result<void> connectTo(int descriptor, const sockaddr* address, socklen_t size, backends::AnswerWait& wait) {
   if (descriptor < 0) return systemError(Errc::unavailable, "no socket", errno);
   if (::connect(descriptor, address, size) == 0) return {};
   if (errno != EINPROGRESS) return systemError(Errc::unavailable, "cannot connect", errno);
@@ -118,8 +118,10 @@ Result<Socket> Socket::connect(const Options& options, const std::stop_token& st
     const Result<sockaddr_un> address = pathAddress(options.unixSocket);
     if (!address) return address.error();
     Socket local(newSocket(AF_UNIX));
-    const Result<void> connected = connectTo(local.descriptor_, reinterpret_cast<const sockaddr*>(&*address),
-                                             sizeof *address, backends::AnswerWait(timer, options.connectLimit));
+    backends::AnswerWait wait(timer, options.connectLimit);
+    const Result<void> connected =
+        connectTo(local.descriptor_, reinterpret_cast<const sockaddr*>(&*address), sizeof *address, wait);
+    if (!connected) wait.failed();
     if (!connected) return connected.error();
     return local;
   }
@@ -129,8 +131,9 @@ Result<Socket> Socket::connect(const Options& options, const std::stop_token& st
   for (const addrinfo* each = addresses->get(); each != nullptr && !stop.stop_requested(); each = each->ai_next) {
     Socket remote(newSocket(each->ai_family));
     const backends::CutOff cutOff(remote.descriptor_, stop);
-    const Result<void> connected = connectTo(remote.descriptor_, each->ai_addr, each->ai_addrlen,
-                                             backends::AnswerWait(timer, options.connectLimit));
+    backends::AnswerWait wait(timer, options.connectLimit);
+    const Result<void> connected = connectTo(remote.descriptor_, each->ai_addr, each->ai_addrlen, wait);
+    if (!connected) wait.failed();
     if (connected) {
       watchPeer(remote.descriptor_, options.replyLimit);
       return remote;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/answer_tally.hpp"
 #include "base/answer_timer.hpp"
 
 namespace tenure::backends {
@@ -27,7 +28,13 @@ class AnswerWait {
   /// Not longer than until then, whatever the timer says.
   void shorten(BootTime deadline) noexcept { deadline_ = std::min(deadline_, deadline); }
   void answered() {
-    if (timer_ != nullptr) timer_->answered(BootClock::now());
+    if (timer_ == nullptr) return;
+    ++answerTally().answered;
+    timer_->answered(BootClock::now());
+  }
+  /// There will be no answer.
+  void failed() noexcept {
+    if (timer_ != nullptr) ++answerTally().unanswered;
   }
   /// Nobody waits for it for now; it is waited for again by another one of these.
   void putOff() noexcept {

@@ -237,7 +237,7 @@ Result<void> Driver::commitPatiently() {
   if (timer_ == nullptr || !term_) return connection_->commit();
   backends::AnswerWait wait(timer_, timer_->limit());
   Result<void> committed = connection_->commit([&] { return term_->valid() && wait.goesOn(); });
-  if (committed || !committed.error().is(Errc::storeBusy)) wait.answered();
+  committed || !committed.error().is(Errc::storeBusy) ? wait.answered() : wait.failed();
   return committed;
 }
 

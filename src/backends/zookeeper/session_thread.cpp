@@ -64,6 +64,7 @@ Result<void> SessionThread::awaitConnected(const std::stop_token& stop) {
   if (fatal_) return *fatal_;
   if (connected_) return {};
   if (stop.stop_requested()) return Error{Errc::cancelled, "a stop was asked for"};
+  if (wait) wait->failed();
   return Error{Errc::timedOut, "no ZooKeeper server answers"};
 }
 
@@ -78,10 +79,13 @@ Result<T> SessionThread::ask(bool writes, Call<T> call) {
   backends::AnswerWait wait(timer_, limit_);
   isSilent_ = true;
   while (reply.wait_for(wait.until() - BootClock::now()) != std::future_status::ready)
-    if (!wait.goesOn()) return Error{writes ? Errc::outcomeUnknown : Errc::timedOut, "ZooKeeper does not answer"};
+    if (!wait.goesOn()) {
+      wait.failed();
+      return Error{writes ? Errc::outcomeUnknown : Errc::timedOut, "ZooKeeper does not answer"};
+    }
   isSilent_ = false;
   Result<T> result = reply.get();
-  if (result || isServersWord(result.error())) wait.answered();
+  result || isServersWord(result.error()) ? wait.answered() : wait.failed();
   if (!result) return withoutSession(result.error(), writes);
   return result;
 }
