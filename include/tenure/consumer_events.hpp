@@ -8,7 +8,6 @@
 namespace tenure {
 
 // --- fence and store
-
 struct FenceClaimed {
   TENURE_EVENT("fence_claimed", info)
   std::string store;
@@ -41,7 +40,6 @@ struct HolderEvicted {
 };
 
 // --- consumer
-
 struct BatchCommitted {
   TENURE_EVENT("batch_committed", debug)
   std::size_t messages = 0;
@@ -97,6 +95,21 @@ struct MessageStuck {
   std::chrono::milliseconds age{};  // since it was postponed first
   std::string reason;
   void fields(auto&& f) const { f("message", message), f("times", times), f("for_ms", age), f("reason", reason); }
+};
+struct LeaderStuck {
+  TENURE_EVENT("leader_stuck", error)  // messages wait, none is in hand, none moves, and nothing holds them up
+  std::string message;                 // the first that waits; empty: the queue does not show it
+  std::int64_t waiting = 0;
+  std::chrono::milliseconds age{};  // since something moved
+  bool isBlamed = false;            // another leader stopped at it, too: there is no handover because of it
+  void fields(auto&& f) const { f("message", message), f("waiting", waiting), f("for_ms", age), f("blamed", isBlamed); }
+};
+struct MessagesPublished {
+  TENURE_EVENT("messages_published", debug)  // by a relay, whose target has answered
+  std::size_t messages = 0;                  // that the target has confirmed
+  std::size_t refused = 0;
+  std::chrono::microseconds took{};
+  void fields(auto&& f) const { f("messages", messages), f("refused", refused), f("took_us", took); }
 };
 struct MessageForgone {
   TENURE_EVENT("message_forgone", error)

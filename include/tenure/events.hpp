@@ -13,7 +13,6 @@
 namespace tenure {
 
 // --- the command of `tenure run`
-
 struct CommandStarted {
   TENURE_EVENT("command_started", info)
   std::string command;
@@ -28,7 +27,6 @@ struct CommandEnded {
 };
 
 // --- a producer and its spool
-
 struct SpoolBegan {
   TENURE_EVENT("spool_began", warn)  // new messages go to the spool first, until the spool is empty
   std::string why;
@@ -61,7 +59,6 @@ struct MessagesGivenUp {
 };
 
 // --- anything that an operator should see and that has no counter of its own
-
 struct StatusReported {
   TENURE_EVENT("status_reported", info)  // asked for by SIGUSR2
   std::string status;
@@ -85,19 +82,18 @@ struct Warned {
 
 #undef TENURE_EVENT
 
-using EventBody =
-    std::variant<SessionConnected, NotConnected, SessionSuspended, SessionExpired, Enrolled, EnrolledAsObserver,
-                 StoodBy, ForeignChildIgnored, BarrierBegan, BarrierEnded, Elected, CandidacyLost, ElectionFailed,
-                 HandoverAsked, HandoverScheduled, HandoverDeclined, HandoverCancelled, CandidateSentBack,
-                 SettingsDiffer, SteppedAside, LeaseSoftLimitPassed, Prepared, NotReady, Ready, TermBegan, Inaugurated,
-                 PhaseFailed, PhaseOverran, Paused, CameToRest, Resumed, TermEnded, GaveUp, Left, LastWillReady,
-                 LastWillOff, LastWillLost, FenceClaimed, FenceRefused, CommitFenced, StoreBusy, HolderEvicted,
-                 BatchCommitted, DuplicateDropped, AttemptFailed, MessagePostponed, MessageForgone, SuspectsFound,
-                 MessageSuspected, MessageDeadLettered, KeysPruned, KeyAlarmRaised, ScheduledLate, QueueUnread,
-                 BeyondHorizon, OutageBegan, OutageEnded, CommandStarted, CommandEnded, StatusReported, HttpServed,
-                 Reloaded, Warned, RequestsCoalesced, MessageHeldBack, MessageSkipped, QueueBlocked, QueueUnblocked,
-                 BatchSplit, MessageKept, GapFound, GapSkipped, ConsumerStopped, ConsumerResumed, ClockDistrusted,
-                 MessageStuck, QueueHeldUp, SpoolBegan, SpoolEmptied, SpoolRefused, SpoolDamaged, MessagesGivenUp>;
+using EventBody = std::variant<
+    SessionConnected, NotConnected, SessionSuspended, SessionExpired, Enrolled, EnrolledAsObserver, StoodBy,
+    ForeignChildIgnored, BarrierBegan, BarrierEnded, Elected, CandidacyLost, ElectionFailed, HandoverAsked,
+    HandoverScheduled, HandoverDeclined, HandoverCancelled, CandidateSentBack, SettingsDiffer, SteppedAside,
+    LeaseSoftLimitPassed, Prepared, NotReady, Ready, TermBegan, Inaugurated, PhaseFailed, PhaseOverran, Paused,
+    CameToRest, Resumed, TermEnded, GaveUp, Left, LastWillReady, LastWillOff, LastWillLost, FenceClaimed, FenceRefused,
+    CommitFenced, StoreBusy, HolderEvicted, BatchCommitted, DuplicateDropped, AttemptFailed, MessagePostponed,
+    MessagesPublished, MessageForgone, SuspectsFound, MessageSuspected, MessageDeadLettered, KeysPruned, KeyAlarmRaised,
+    ScheduledLate, QueueUnread, BeyondHorizon, OutageBegan, OutageEnded, CommandStarted, CommandEnded, StatusReported,
+    HttpServed, Reloaded, Warned, RequestsCoalesced, MessageHeldBack, MessageSkipped, QueueBlocked, QueueUnblocked,
+    BatchSplit, MessageKept, GapFound, GapSkipped, ConsumerStopped, ConsumerResumed, ClockDistrusted, MessageStuck,
+    LeaderStuck, QueueHeldUp, SpoolBegan, SpoolEmptied, SpoolRefused, SpoolDamaged, MessagesGivenUp>;
 
 struct Event {
   WallTime at{};

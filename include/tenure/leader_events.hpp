@@ -8,7 +8,6 @@
 namespace tenure {
 
 // --- session
-
 struct SessionConnected {
   TENURE_EVENT("session_connected", info)
   std::int64_t session = 0;
@@ -35,7 +34,6 @@ struct SessionExpired {
 };
 
 // --- election
-
 struct Enrolled {
   TENURE_EVENT("enrolled", info)
   std::string znode;
@@ -79,7 +77,8 @@ struct BarrierEnded {
 struct Elected {
   TENURE_EVENT("elected", info)
   std::string znode;
-  void fields(auto&& f) const { f("znode", znode); }
+  std::chrono::milliseconds idle{};  // since the term before ended in order, by its leader's clock; 0: not known
+  void fields(auto&& f) const { f("znode", znode), f("idle_ms", idle); }
 };
 struct CandidacyLost {
   TENURE_EVENT("candidacy_lost", warn)
@@ -142,7 +141,6 @@ struct LeaseSoftLimitPassed {
 };
 
 // --- career
-
 struct Prepared {
   TENURE_EVENT("prepared", info)
   std::chrono::milliseconds took{};
@@ -217,7 +215,6 @@ struct Left {
 };
 
 // --- last will
-
 struct LastWillReady {
   TENURE_EVENT("last_will_ready", info)  // the helper watches: a sudden death costs milliseconds
   std::int64_t pid = 0;

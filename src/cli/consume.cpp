@@ -126,10 +126,10 @@ Exit runReplica(const ConsumeOptions& options, Settings settings, const Handler&
     reload(options.replica, settings.candidate.election, replica.log());
     reload(options.flow, settings.candidate.election, limits, replica.log());
   };
-  Consumer consumer(*ends.source, *ends.store, handler, settings.consumer, replica.events());
+  Consumer consumer(*ends.source, *ends.store, replica.counted(handler), settings.consumer, replica.events());
   SqlCareer checked(consumer, *ends.store, options.sql);
   ILeaderCareer& career = options.sql.empty() ? static_cast<ILeaderCareer&>(consumer) : checked;
-  return replica.run(settings.candidate, career);
+  return replica.run(settings.candidate, career, settings.consumer.limits);
 }
 
 Exit runCommands(const ConsumeOptions& options, Settings settings) {

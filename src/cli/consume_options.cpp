@@ -152,7 +152,7 @@ std::vector<Group> ConsumeOptions::groups() {
           {"Election", replica.election.rows()},
           {"Replica", replica.rows("half the session timeout, as negotiated; 0s with --sql")},
           {"Pace", joined(joined(lanesRows(tuning), paceRows(*this)), joined(limitRows(tuning, limits), flow.rows()))},
-          {"Failures", failureRows(tuning)},
+          {"Failures", joined(failureRows(tuning), {replica.stuckRow()})},
           {"What is kept", memoryRows(*this)},
           {"Numbered messages", numberRows(tuning)},
           {"Coalescing", coalescingRows(tuning)}};

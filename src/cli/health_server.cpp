@@ -9,9 +9,12 @@ Result<http::Address> HealthServer::serve(boost::asio::io_context& loop, const C
   const auto answer = [this](auto make) -> http::Route {
     return [this, make](const http::Request&, const http::Respond& respond) { respond(make(metrics_.board())); };
   };
+  const auto lives = [this](const StatusBoard& board) {
+    return http::livez(board, guard_ != nullptr && guard_->isStuck());
+  };
   const auto leads = [&replica](const StatusBoard& board) { return http::leader(board, replica.term()); };
   server_.emplace(
-      loop, http::Routes{{"/livez", answer(http::livez)},
+      loop, http::Routes{{"/livez", answer(lives)},
                          {"/readyz", answer(http::readyz)},
                          {"/standby", answer(http::standby)},
                          {"/leader", answer(leads)},

@@ -6,6 +6,7 @@
 
 #include "cli/options.hpp"
 #include "cli/replica_metrics.hpp"
+#include "cli/stuck_guard.hpp"
 #include "election/view.hpp"
 #include "http/server.hpp"
 
@@ -13,9 +14,10 @@ namespace tenure::cli {
 
 class HealthServer {
  public:
-  /// Borrows the metrics.
-  HealthServer(http::Address listensAt, ElectionAddress election, const ReplicaMetrics& metrics)
-      : listensAt_(std::move(listensAt)), election_(std::move(election)), metrics_(metrics) {}
+  /// Borrows metrics and guard; nullptr: nothing watches whether the replica is stuck.
+  HealthServer(http::Address listensAt, ElectionAddress election, const ReplicaMetrics& metrics,
+               const StuckGuard* guard)
+      : listensAt_(std::move(listensAt)), election_(std::move(election)), metrics_(metrics), guard_(guard) {}
 
   /// Borrows loop and replica. Returns where it listens. Once.
   Result<http::Address> serve(boost::asio::io_context& loop, const Candidate& replica);
@@ -30,6 +32,7 @@ class HealthServer {
   const http::Address listensAt_;
   const ElectionAddress election_;
   const ReplicaMetrics& metrics_;
+  const StuckGuard* const guard_;
   std::vector<http::Respond> waiting_;  // for the status that is being read
   http::Response status_;               // as it was last read
   BootTime statusRead_ = BootTime::min();

@@ -10,7 +10,6 @@
 namespace tenure::cli {
 namespace {
 
-constexpr std::chrono::seconds writeEvery{10};
 constexpr mode_t forEverybody = 0644;
 
 ino_t inodeOf(const std::filesystem::path& file) {
@@ -35,8 +34,19 @@ struct MetricsFile::Shared {
   void write(const std::string& what);
 };
 
-MetricsFile::MetricsFile(std::filesystem::path file, const ReplicaMetrics& metrics, IEventSink& log)
-    : metrics_(metrics), shared_(std::make_shared<Shared>(std::move(file), log)) {
+Option metricsFileRow(std::string& file, const std::string& what) {
+  const auto take = [&file](const std::string& given) {
+    file = given;
+    return given.ends_with(".prom");  // the collector reads no others
+  };
+  return {"--metrics-file",
+          parsed("FILE", "a path that ends in .prom", take),
+          what + ", for node_exporter's textfile collector; removed in the end",
+          {}};
+}
+
+MetricsFile::MetricsFile(std::filesystem::path file, IEventSink& log)
+    : shared_(std::make_shared<Shared>(std::move(file), log)) {
   writer_.start([shared = shared_](const std::stop_token& stop) { shared->run(stop); });
 }
 
@@ -45,19 +55,21 @@ MetricsFile::~MetricsFile() {
   shared_->log = nullptr;
 }
 
-void MetricsFile::write(boost::asio::io_context& loop, const Candidate& replica) {
-  replica_ = &replica;
+void MetricsFile::keep(boost::asio::io_context& loop, std::function<std::string()> text) {
+  text_ = std::move(text);
   timer_.emplace(loop);
   tick();
 }
 
+void MetricsFile::write(std::string text) {
+  const std::lock_guard lock(shared_->mutex);
+  shared_->text = std::move(text);
+  shared_->changed.notify_all();
+}
+
 void MetricsFile::tick() {
-  {
-    const std::lock_guard lock(shared_->mutex);
-    shared_->text = metrics_.text(http::MetricsFormat::textfile, replica_->term());
-    shared_->changed.notify_all();
-  }
-  timer_->expires_after(writeEvery);
+  write(text_());
+  timer_->expires_after(every);
   timer_->async_wait([this](const auto& error) {
     if (!error) tick();
   });

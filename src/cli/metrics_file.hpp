@@ -1,28 +1,39 @@
-/// `--metrics-file`: a replica's figures for the textfile collector of node_exporter, where no port is wanted.
+/// `--metrics-file`: a process's figures for the textfile collector of node_exporter, where no port is wanted.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "cli/patient_thread.hpp"
-#include "cli/replica_metrics.hpp"
+#include "cli/rows.hpp"
+#include "tenure/events.hpp"
 
 namespace tenure::cli {
 
-/// Replaces the file every 10 s, by a thread of its own, and removes it in the end: an old file belongs to a replica
-/// that died or is frozen. A failure is logged once, until a write succeeds. Everybody may read the file.
+/// `what`: the beginning of its help.
+Option metricsFileRow(std::string& file, const std::string& what);
+
+/// Replaces the file by a thread of its own, and removes it in the end: an old file belongs to a process that died or
+/// is frozen. A failure is logged once, until a write succeeds. Everybody may read the file.
 class MetricsFile {
  public:
-  /// Borrows metrics and log.
-  MetricsFile(std::filesystem::path file, const ReplicaMetrics& metrics, IEventSink& log);
+  static constexpr std::chrono::seconds every{10};
+
+  /// Borrows the log.
+  MetricsFile(std::filesystem::path file, IEventSink& log);
   ~MetricsFile();
 
-  /// Borrows the loop, the control thread's, and the replica.
-  void write(boost::asio::io_context& loop, const Candidate& replica);
-  /// Before loop and replica end.
+  /// Does not wait.
+  void write(std::string text);
+  /// Writes what `text` says now and each `every`. Borrows the loop, on which it calls `text`.
+  void keep(boost::asio::io_context& loop, std::function<std::string()> text);
+  /// Before the loop ends, or what `text` needs.
   void close() { timer_.reset(); }
 
  private:
@@ -30,9 +41,8 @@ class MetricsFile {
 
   void tick();
 
-  const ReplicaMetrics& metrics_;
   const std::shared_ptr<Shared> shared_;  // with a writer that may never come back
-  const Candidate* replica_ = nullptr;
+  std::function<std::string()> text_;
   std::optional<boost::asio::steady_timer> timer_;
   PatientThread writer_;
 };

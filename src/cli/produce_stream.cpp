@@ -6,6 +6,7 @@
 
 #include "base/range.hpp"
 #include "cli/follower.hpp"
+#include "cli/metrics_file.hpp"
 #include "cli/options.hpp"
 #include "cli/producer_run.hpp"
 
@@ -98,6 +99,7 @@ Options StreamOptions::rows() {
            choice<Overload>(onOverload, overloads, "WHAT"),
            "What a line meets where there is no room",
            {}},
+          metricsFileRow(metricsFile, "Write figures of producer and spool there every 10s"),
           end};
 }
 

@@ -22,13 +22,14 @@ struct StreamOptions {
   std::optional<std::chrono::milliseconds> linger{};
   std::optional<std::size_t> maxBuffer{};
   std::chrono::milliseconds drain{10'000};
+  std::string metricsFile;
 
   Options rows();
   Option spoolRow();
   Option drainRow();
   /// Whether any of them is given.
   bool isAsked() const noexcept {
-    return !spool.empty() || !follow.empty() || durability || onOverload || linger || maxBuffer;
+    return !spool.empty() || !follow.empty() || durability || onOverload || linger || maxBuffer || !metricsFile.empty();
   }
 };
 

@@ -3,12 +3,14 @@
 #include <poll.h>
 
 #include <array>
+#include <filesystem>
 #include <iostream>
 
 #include "base/range.hpp"
 #include "base/refusal.hpp"
 #include "base/text.hpp"
 #include "cli/options.hpp"
+#include "http/producer_metrics.hpp"
 #include "tenure/sqlite.hpp"
 
 namespace tenure::cli {
@@ -63,6 +65,8 @@ Result<void> ProducerRun::open(bool createSpool) {
   if (!works && !mayWait) return named("--queue", works.error());
   if (mayWait) complain("--queue: " + works.error().message() + ": it is tried again; messages wait in the spool");
   producer_.emplace([this] { return queue_.sink(); }, std::move(spool), producerOptions(options_), *log_);
+  if (!options_.metricsFile.empty()) metricsFile_.emplace(options_.metricsFile, *log_);
+  writeMetrics();
   return {};
 }
 
@@ -115,7 +119,17 @@ void ProducerRun::collect(bool all) {
 
 void ProducerRun::tick() {
   collect(false);
+  writeMetrics();
   if (isTerminal_ && BootClock::now() >= shownAt_ + 1s) showProgress();
+}
+
+void ProducerRun::writeMetrics() {
+  if (!metricsFile_ || BootClock::now() < metricsDue_) return;
+  metricsDue_ = BootClock::now() + MetricsFile::every;
+  const std::string name = std::filesystem::path(options_.metricsFile).stem();
+  ProducerFigures figures = producer_->figures();
+  figures.dropped += rejected_;
+  metricsFile_->write(http::producerText(name, figures, !options_.spool.empty()));
 }
 
 void ProducerRun::showProgress() {

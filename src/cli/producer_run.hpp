@@ -9,6 +9,7 @@
 
 #include "cli/exit.hpp"
 #include "cli/marking_spool.hpp"
+#include "cli/metrics_file.hpp"
 #include "cli/produce_stream.hpp"
 #include "cli/stop_signals.hpp"
 #include "tenure/observer.hpp"
@@ -50,6 +51,7 @@ class ProducerRun {
   void drain();
   std::string summary() const;
   void showProgress();
+  void writeMetrics();
 
   const StreamOptions& options_;
   const Backend& queue_;
@@ -58,6 +60,8 @@ class ProducerRun {
   MarkingSpool* marks_ = nullptr;  // the producer's spool, where a file is followed
   std::optional<Producer> producer_;
   std::deque<Sent> sent_;  // the oldest first
+  std::optional<MetricsFile> metricsFile_;
+  BootTime metricsDue_{};
   std::int64_t bad_ = 0;
   std::int64_t rejected_ = 0;
   std::string firstLost_;

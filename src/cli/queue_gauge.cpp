@@ -1,6 +1,7 @@
 #include "cli/queue_gauge.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 
@@ -9,18 +10,27 @@
 namespace tenure::cli {
 namespace {
 
-constexpr std::chrono::seconds longestAge{60};
+constexpr std::chrono::seconds shortestValidity{60};
 constexpr int restAfterReading = 20;  // times as long as it took
+constexpr std::chrono::minutes longestRest{5};
 
-Result<http::QueueFigures> read(const QueueGauge::Place& place) {
+/// Empty: the queue does not show it.
+MessageId firstIn(IQueueAdmin& admin) {
+  MessageId first;
+  const Result<void> peeked = admin.peek(1, [&](const Message& message) { first = message.id; });
+  return peeked ? first : MessageId{};
+}
+
+Result<http::QueueFigures> read(const QueueGauge::Place& place, bool wantsFirst) {
   const auto admin = place.queue->queueAdmin();
   if (!admin) return admin.error();
-  Result<QueueStats> stats = (*admin)->stats();
+  Result<QueueStats> stats = (*admin)->glance();
   if (!stats) return stats.error();
   http::QueueFigures figures{.queue = *std::move(stats)};
   figures.tellsAge = place.queue->isStore();
   if (!place.keepsEffects) figures.queue.deadLetters = figures.queue.retrying = std::nullopt;
   if (const auto scheduled = scheduledOf(*place.queue)) figures.scheduled = *scheduled;
+  if (wantsFirst) figures.first = firstIn(**admin);
   return figures;
 }
 
@@ -29,7 +39,7 @@ Result<http::QueueFigures> read(const QueueGauge::Place& place) {
 struct QueueGauge::Shared {
   struct Reading {
     FencingToken term;
-    BootTime at{};
+    BootTime until{};  // they count
     http::QueueFigures figures{};
   };
 
@@ -38,6 +48,7 @@ struct QueueGauge::Shared {
 
   const Place place;
   const std::chrono::milliseconds every;
+  std::atomic<bool> wantsFirst = false;
   std::mutex mutex;
   std::condition_variable_any changed;
   IEventSink* log;    // nullptr once the owner is gone, and perhaps the log
@@ -46,7 +57,7 @@ struct QueueGauge::Shared {
   bool hasFailed = false;
 
   void run(const std::stop_token& stop);
-  void take(FencingToken of, const Result<http::QueueFigures>& figures);
+  void take(FencingToken of, Duration rest, const Result<http::QueueFigures>& figures);
   Result<http::QueueFigures> readNow() const;
 };
 
@@ -78,9 +89,11 @@ void QueueGauge::lead(FencingToken term) {
 std::optional<http::QueueFigures> QueueGauge::figures(FencingToken term) const {
   const std::lock_guard lock(shared_->mutex);
   const auto& last = shared_->last;
-  if (!last || last->term != term || BootClock::now() - last->at > longestAge) return std::nullopt;
+  if (!last || last->term != term || BootClock::now() > last->until) return std::nullopt;
   return last->figures;
 }
+
+void QueueGauge::wantFirst(bool wanted) noexcept { shared_->wantsFirst = wanted; }
 
 void QueueGauge::Shared::run(const std::stop_token& stop) {
   std::unique_lock lock(mutex);
@@ -90,23 +103,27 @@ void QueueGauge::Shared::run(const std::stop_token& stop) {
     lock.unlock();
     const Result<http::QueueFigures> figures = readNow();
     lock.lock();
-    take(of, figures);
-    const Duration rest = std::max<Duration>(every, restAfterReading * (BootClock::now() - began));
+    const Duration asLong = std::min<Duration>(restAfterReading * (BootClock::now() - began), longestRest);
+    const Duration rest = std::max<Duration>(every, asLong);
+    take(of, rest, figures);
     changed.wait_for(lock, stop, rest, [&] { return term != of; });
   }
 }
 
 Result<http::QueueFigures> QueueGauge::Shared::readNow() const {
+  const BootTime began = BootClock::now();
   try {
-    return read(place);
+    Result<http::QueueFigures> figures = read(place, wantsFirst);
+    if (figures) figures->askedAt = began;
+    return figures;
   } catch (const std::exception& failure) {
     return Error{Errc::storeFailed, failure.what()};
   }
 }
 
 /// With the lock.
-void QueueGauge::Shared::take(FencingToken of, const Result<http::QueueFigures>& figures) {
-  if (figures) last = {of, BootClock::now(), *figures};
+void QueueGauge::Shared::take(FencingToken of, Duration rest, const Result<http::QueueFigures>& figures) {
+  if (figures) last = {of, BootClock::now() + std::max<Duration>(shortestValidity, 2 * rest), *figures};
   if (!figures && !hasFailed && log != nullptr)
     log->on(Event{systemClock().wallNow(),
                   {},

@@ -19,15 +19,18 @@ class QueueGauge final : public IEventSink {
     std::shared_ptr<const Backend> queue;
     bool keepsEffects = true;  // attempts and dead letters are there, too
   };
-  /// Reads so often, and more rarely where a reading takes long: at most a twentieth of the time. Borrows the log:
-  /// a failed reading is logged once, until a reading succeeds.
+  /// Reads so often, and more rarely where a reading takes long: at most a twentieth of the time, but every five
+  /// minutes at least. Borrows the log: a failed reading is logged once, until a reading succeeds.
   QueueGauge(Place place, std::chrono::milliseconds every, IEventSink& log);
   ~QueueGauge() override;
 
   /// Its thread begins with the first term.
   void on(const Event& event) noexcept override;
-  /// As last read in this term; nullopt before the first reading, and where none has succeeded for a minute.
+  /// As last read in this term; nullopt before the first reading, and when none has come for a minute in which two were
+  /// due.
   std::optional<http::QueueFigures> figures(FencingToken term) const;
+  /// Whether readings look for the first message as well.
+  void wantFirst(bool wanted) noexcept;
 
  private:
   struct Shared;

@@ -146,14 +146,16 @@ Document settingsPage(const std::vector<Command>& commands) {
 /// The series of `/metrics`.
 Document metricsPage() {
   std::string page = generated +
-                     "\n# Metrics\n\nThe series of `/metrics`, as Prometheus' text format and OpenMetrics. Each but "
-                     "those of the process has the label `election`.\nThose marked *term* are there only while the "
-                     "replica leads with a valid term: absent, not 0.\n\n"
+                     "\n# Metrics\n\nThe series of `/metrics`, as Prometheus' text format and OpenMetrics, and of "
+                     "`--metrics-file`. Each but those\nof the process has the label `election`, of a producer the "
+                     "label `producer`, which is its metrics file's name.\nThose marked *term* are there only while "
+                     "the replica leads with a valid term: absent, not 0. Where a command is\nnamed, no other command "
+                     "has the series.\n\n"
                      "| series | kind | label | what it says |\n| --- | --- | --- | --- |\n";
   for (const http::Series& row : http::series())
     page += "| " + code(std::string(row.name)) + " | " + std::string(http::toString(row.kind)) +
-            (row.ofTerm ? ", *term*" : "") + " | " + code(std::string(row.label)) + " | " + std::string(row.help) +
-            " |\n";
+            (row.ofTerm ? ", *term*" : "") + (row.of.empty() ? "" : ", " + code(std::string(row.of))) + " | " +
+            code(std::string(row.label)) + " | " + std::string(row.help) + " |\n";
   return {"metrics.md", page};
 }
 

@@ -98,7 +98,7 @@ std::vector<Group> RelayOptions::groups() {
                                                   "Maximum number of messages that are published together",
                                                   {.field = "ConsumerOptions::maxBatch"}}}),
                       limitRows(tuning, this->limits))},
-      {"Failures", failureRows(tuning)}};
+      {"Failures", joined(failureRows(tuning), {replica.stuckRow()})}};
 }
 
 /// Both ends, their URLs read.
@@ -204,6 +204,7 @@ Exit relay(const RelayOptions& options) {
   if (!candidate) return refuse("", candidate.error());
 
   ReplicaRun replica(options.replica, *candidate, options.statusFile, QueueGauge::Place{places->from});
+  replica.countPublications();
   const Backend::Ends ends = places->from->open(replica.events());
   if (const Result<void> fit = canEverWork(ends); !fit) return refuse("--from", fit.error());
   if (const auto sink = places->to->sink();
@@ -215,7 +216,7 @@ Exit relay(const RelayOptions& options) {
   consumer.name = {options.consumer};
   candidate->onReload = [&] { reload(options.replica, candidate->election, replica.log()); };
   Relay career(
-      *ends.source, *ends.store, [&] { return places->to->sink(); }, consumer, replica.events());
+      *ends.source, *ends.store, [&] { return replica.counted(places->to->sink()); }, consumer, replica.events());
   return replica.run(*candidate, career);
 }
 

@@ -8,6 +8,7 @@
 #include "http/health.hpp"
 #include "http/metrics.hpp"
 #include "tenure/candidate.hpp"
+#include "tenure/consumer.hpp"
 
 namespace tenure::cli {
 
@@ -29,6 +30,17 @@ class ReplicaMetrics final : public IEventSink {
   std::optional<http::QueueFigures> queueFigures(FencingToken term) const {
     return gauge_ ? gauge_->figures(term) : std::nullopt;
   }
+  /// Whether the figures tell which message is the first.
+  void wantFirst(bool wanted) noexcept {
+    if (gauge_) gauge_->wantFirst(wanted);
+  }
+  /// The same handler, its runs counted. Borrows this. Before the first term.
+  Handler counted(Handler handler);
+  /// Of a relay: the same sink, in hand while it is sent to. Borrows this.
+  std::unique_ptr<IMessageSink> counted(std::unique_ptr<IMessageSink> sink);
+  /// Before the first term.
+  void countPublications() { metrics_.countPublications(); }
+  std::size_t inHand() const noexcept { return metrics_.inHand(); }
   std::string text(http::MetricsFormat format, const std::optional<Term>& term) const {
     return metrics_.text(format, observer_.board(), term, term ? queueFigures(term->token()) : std::nullopt);
   }

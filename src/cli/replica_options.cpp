@@ -25,10 +25,6 @@ Options ReplicaOption::rows(const std::string& barrierDefault) {
     if (address) http = *address;
     return address.has_value();
   };
-  const auto takeMetricsFile = [this](const std::string& given) {
-    metricsFile = given;
-    return given.ends_with(".prom");  // the collector reads no others
-  };
   return {
       {"--id",
        valid(id, "ID", parseCandidateId, "host-pid"),
@@ -67,10 +63,7 @@ Options ReplicaOption::rows(const std::string& barrierDefault) {
        parsed("ADDRESS", "PORT, HOST:PORT with an IP address or localhost, or unix:PATH", takeHttp),
        "Answer there, on loopback where no host is named: /livez, /readyz, /leader, /standby, /status, /metrics",
        {}},
-      {"--metrics-file",
-       parsed("FILE", "a path that ends in .prom", takeMetricsFile),
-       "Write /metrics there every 10s, for node_exporter's textfile collector; removed in the end",
-       {}},
+      metricsFileRow(metricsFile, "Write /metrics there every 10s"),
       {"--log-level",
        choice(logLevel, levels, "LEVEL"),
        "The least severe events that are logged; SIGHUP reads it again from the file",
@@ -79,7 +72,20 @@ Options ReplicaOption::rows(const std::string& barrierDefault) {
   };
 }
 
+Option ReplicaOption::stuckRow() {
+  constexpr Range<std::chrono::milliseconds> range{std::chrono::milliseconds{0}, std::chrono::hours{30 * 24}};
+  return {
+      "--stuck-after",
+      duration(stuckAfter, range, "10m with --http or --metrics-file, else 0s"),
+      "How long messages wait and none moves, though nothing holds them up, until the leader hands over; 0s: for ever",
+      {.more = "/livez fails then. Where the next leader stops at the same message, that message is told, and nobody "
+               "hands over because of it again."}};
+}
+
 Result<CandidateOptions> parse(const ReplicaOption& options, std::optional<std::chrono::milliseconds> barrierDefault) {
+  constexpr std::chrono::milliseconds shortest{1'000};
+  if (const auto after = options.stuckAfter.value_or(shortest); after.count() != 0 && after < shortest)
+    return named("--stuck-after", {Errc::configurationRefused, "expected 0s, or 1s at least"});
   auto address = parse(options.election);
   if (!address) return address.error();
 

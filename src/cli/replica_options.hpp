@@ -11,6 +11,9 @@
 
 namespace tenure::cli {
 
+/// Where a replica answers or writes metrics, and nothing else was asked for.
+constexpr std::chrono::milliseconds defaultStuckAfter{600'000};
+
 struct ReplicaOption {
   ElectionOption election;
   std::string id;
@@ -21,12 +24,15 @@ struct ReplicaOption {
   std::string lastWillHelper;
   std::optional<http::Address> http{};
   std::string metricsFile{};
+  std::optional<std::chrono::milliseconds> stuckAfter{};  // 0: never; nullopt: the default
   Level logLevel = Level::info;
   LogFormat logFormat = LogFormat::text;
   std::function<Result<std::optional<std::string>>()> logLevelInFile{};  // as it is now
 
   /// `barrierDefault` is for people.
   Options rows(const std::string& barrierDefault);
+  /// For a command that leads a queue.
+  Option stuckRow();
 };
 
 /// Everything but the career's limits.

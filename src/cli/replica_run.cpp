@@ -1,5 +1,6 @@
 #include "cli/replica_run.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 
@@ -9,6 +10,7 @@
 namespace tenure::cli {
 namespace {
 
+constexpr std::chrono::milliseconds never{0};
 constexpr std::chrono::milliseconds lookEvery{15'000};  // at the queue
 
 }  // namespace
@@ -19,26 +21,33 @@ ReplicaRun::ReplicaRun(const ReplicaOption& options, const CandidateOptions& can
   const StatusBoard board{candidate.election, candidate.id, thisProcess().pid};
   const ElectionAddress election{candidate.zookeeper, candidate.election, candidate.root};
   if (!statusFile.empty()) status_.emplace(statusFile, board, *log_);
-  if (options.http || !options.metricsFile.empty()) metrics_.emplace(candidate.election, board);
-  if (metrics_ && queue) metrics_->watch(*queue, lookEvery, *log_);
-  if (!options.metricsFile.empty()) metricsFile_.emplace(options.metricsFile, *metrics_, *log_);
-  if (options.http) health_.emplace(*options.http, election, *metrics_);
+  const bool isShown = options.http || !options.metricsFile.empty();
+  const auto stuckAfter = queue ? options.stuckAfter.value_or(isShown ? defaultStuckAfter : never) : never;
+  if (isShown || stuckAfter > never) metrics_.emplace(candidate.election, board);
+  if (metrics_ && queue)
+    metrics_->watch(*queue, stuckAfter > never ? std::min(lookEvery, stuckAfter / 4) : lookEvery, *log_);
+  if (!options.metricsFile.empty()) metricsFile_.emplace(options.metricsFile, *log_);
+  if (stuckAfter > never) guard_.emplace(stuckAfter, *metrics_);
+  if (options.http) health_.emplace(*options.http, election, *metrics_, guard_ ? &*guard_ : nullptr);
   if (std::getenv("NOTIFY_SOCKET") != nullptr) manager_.emplace(board);
   std::vector<IEventSink*> sinks{log_.get(), &lastWord_};
   if (manager_) sinks.push_back(&*manager_);
   if (status_) sinks.push_back(&*status_);
   if (metrics_) sinks.push_back(&*metrics_);
+  if (guard_) sinks.push_back(&*guard_);
   events_.emplace(std::move(sinks));
 }
 
-Exit ReplicaRun::run(const CandidateOptions& candidate, ILeaderCareer& career) {
+Exit ReplicaRun::run(const CandidateOptions& candidate, ILeaderCareer& career, const RateLimits* limits) {
   boost::asio::io_context loop{1};
   Candidate replica(candidate, career, *events_, loop);
   const std::shared_ptr<void> atTheEnd(nullptr, [this](void*) { leaveLoop(); });
   running_ = &replica;
   const Emitter emit(*events_, systemClock(), candidate.election);
   if (manager_) manager_->keepAlive(loop);
-  if (metricsFile_) metricsFile_->write(loop, replica);
+  if (guard_) guard_->watch(loop, replica, limits, emit);
+  if (metricsFile_)
+    metricsFile_->keep(loop, [&] { return metrics_->text(http::MetricsFormat::textfile, replica.term()); });
   if (health_) {
     const Result<http::Address> address = health_->serve(loop, replica);
     if (!address) return refuse("--http", address.error());
@@ -51,6 +60,7 @@ Exit ReplicaRun::run(const CandidateOptions& candidate, ILeaderCareer& career) {
 
 /// Timers and the HTTP server end before the loop that they are on.
 void ReplicaRun::leaveLoop() {
+  if (guard_) guard_->close();
   if (metricsFile_) metricsFile_->close();
   if (manager_) manager_->close();
   if (health_) health_->close();

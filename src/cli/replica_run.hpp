@@ -25,7 +25,19 @@ class ReplicaRun {
   IEventSink& events() noexcept { return *events_; }
   ILogSink& log() noexcept { return *log_; }
   /// Says why, where the replica stops for a fault of its configuration.
-  Exit run(const CandidateOptions& candidate, ILeaderCareer& career);
+  /// Borrows the limits that the career keeps to; nullptr: none.
+  Exit run(const CandidateOptions& candidate, ILeaderCareer& career, const RateLimits* limits = nullptr);
+  /// The same handler; its runs are counted where that is shown.
+  Handler counted(Handler handler) { return metrics_ ? metrics_->counted(std::move(handler)) : handler; }
+  /// Of a relay. Before run().
+  void countPublications() {
+    if (metrics_) metrics_->countPublications();
+  }
+  /// The same sink, if there is one.
+  Result<std::unique_ptr<IMessageSink>> counted(Result<std::unique_ptr<IMessageSink>> sink) {
+    if (!metrics_ || !sink) return sink;
+    return metrics_->counted(*std::move(sink));
+  }
   /// While it runs. Threads: any.
   void stop() noexcept { running_->stop(); }
 
@@ -36,6 +48,7 @@ class ReplicaRun {
   std::optional<StatusFile> status_;
   std::optional<ReplicaMetrics> metrics_;  // where somebody sees them
   std::optional<MetricsFile> metricsFile_;
+  std::optional<StuckGuard> guard_;  // of a queue
   std::optional<HealthServer> health_;
   std::optional<ServiceManager> manager_;  // where systemd has started this process
   LastWord lastWord_;

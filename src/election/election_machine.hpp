@@ -189,6 +189,7 @@ class ElectionMachine {
   void mark();
   void marked(BootTime sentAt, const Result<void>& result);
   std::optional<ProcessIdentity> uncleanPredecessor() const;
+  std::chrono::milliseconds idleBefore() const;
   void takeOffice(BootTime confirmedAt);
   MarkerRecord ownMarker(bool busy, HolderFate fate = HolderFate::untold) const;
   void probe();

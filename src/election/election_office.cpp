@@ -176,6 +176,13 @@ std::optional<ProcessIdentity> ElectionMachine::uncleanPredecessor() const {
   return barrier_.uncleanPredecessor();
 }
 
+/// 0: the term before did not end in order, or there was none.
+std::chrono::milliseconds ElectionMachine::idleBefore() const {
+  const MarkerRecord& before = barrier_.marker();
+  if (!before.known || before.busy || before.token.value == 0 || before.fate == HolderFate::died) return 0ms;
+  return std::max(1ms, std::chrono::duration_cast<std::chrono::milliseconds>(now_.wall - before.since));
+}
+
 void ElectionMachine::takeOffice(BootTime confirmedAt) {
   phase_ = Phase::office;
   if (served_.size() == mostServed) served_.erase(served_.begin());
@@ -210,7 +217,7 @@ void ElectionMachine::takeOffice(BootTime confirmedAt) {
   pauseIsRead_ = pauseRefusalTold_ = false;
   pauseLookDue_.reset();
   term.lost = lost_;
-  tell(Elected{own_->name}, token());
+  tell(Elected{own_->name, idleBefore()}, token());
   act(action::TakeOffice{std::move(term), session_->timeout, confirmedAt});
   watchPause();
   watchHandover();

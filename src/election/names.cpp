@@ -20,7 +20,8 @@ ElectionPaths::ElectionPaths(std::string_view rootPath, const ElectionName& name
       observers(election + "/observers"),
       marker(election + "/marker"),
       handover(election + "/handover"),
-      pause(election + "/pause") {}
+      pause(election + "/pause"),
+      stuck(election + "/stuck") {}
 
 std::vector<std::string> withAncestors(std::string_view path) {
   std::vector<std::string> paths;

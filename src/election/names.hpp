@@ -6,6 +6,7 @@
 ///     <root>/elections/<election>/marker                 the last term, busy or idle
 ///     <root>/elections/<election>/handover               a request to the leader
 ///     <root>/elections/<election>/pause                  the election is paused, or was
+///     <root>/elections/<election>/stuck                  at which message a leader has stopped
 ///
 /// The uuid makes a candidacy's own znode recognisable after a lost reply, and keeps its name from ever being used by
 /// another replica. The number that ZooKeeper appends orders nothing (it restarts with its parent and wraps), so it is
@@ -31,6 +32,7 @@ struct ElectionPaths {
   std::string marker;
   std::string handover;
   std::string pause;
+  std::string stuck;
 
   ElectionPaths(std::string_view rootPath, const ElectionName& name);
 

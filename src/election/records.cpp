@@ -354,4 +354,18 @@ std::optional<Pause> parsePause(std::string_view text) {
   return pause;
 }
 
+std::string toJson(const StuckRecord& record) {
+  Json json = fresh();
+  json["term"] = decimal(record.term.value);
+  json["message"] = record.message;
+  json["since"] = record.since.time_since_epoch().count();
+  return written(json);
+}
+
+std::optional<StuckRecord> parseStuckRecord(std::string_view text) {
+  const Json json = objectIn(text);
+  const StuckRecord record{tokenIn(json, "term"), textIn(json, "message"), timeIn(json, "since")};
+  return record.term.value == 0 ? std::nullopt : std::optional(record);
+}
+
 }  // namespace tenure

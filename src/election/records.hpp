@@ -130,4 +130,14 @@ std::string toJson(const Pause& pause);
 /// Nullopt: the election is not paused, or the text cannot be understood.
 std::optional<Pause> parsePause(std::string_view json);
 
+/// A leader handed over because it could have worked and did not.
+struct StuckRecord {
+  FencingToken term;
+  std::string message;  // the first that waited; empty: its queue does not show it
+  WallTime since{};
+  friend bool operator==(const StuckRecord&, const StuckRecord&) = default;
+};
+std::string toJson(const StuckRecord& record);
+std::optional<StuckRecord> parseStuckRecord(std::string_view json);
+
 }  // namespace tenure

@@ -205,11 +205,12 @@ void requestHandover(ICoordination& coordination, const ElectionPaths& paths, co
   coordination.set(paths.handover, toJson(request), anyVersion, std::move(done));
 }
 
-void writePause(ICoordination& coordination, const ElectionPaths& paths, const std::optional<Pause>& pause,
-                Callback<NodeStat> done) {
-  const std::string data = pause ? toJson(*pause) : std::string();
-  // No leader has made it yet: the first ones of an election begin without.
-  const auto createIt = [&coordination, path = paths.pause, data, done](const Result<NodeStat>& written) {
+namespace {
+
+/// Makes a znode that is absent: the first leaders of an election begin without it.
+void put(ICoordination& coordination, const std::string& path, const std::string& data,
+         const Callback<NodeStat>& done) {
+  const auto createIt = [&coordination, path, data, done](const Result<NodeStat>& written) {
     if (written || !written.error().is(Errc::notFound)) return done(written);
     coordination.create(path, data, CreateMode::persistent, [&coordination, path, data, done](const auto& created) {
       if (created) return done(created->stat);
@@ -217,7 +218,26 @@ void writePause(ICoordination& coordination, const ElectionPaths& paths, const s
       coordination.set(path, data, anyVersion, done);
     });
   };
-  coordination.set(paths.pause, data, anyVersion, createIt);
+  coordination.set(path, data, anyVersion, createIt);
+}
+
+}  // namespace
+
+void writePause(ICoordination& coordination, const ElectionPaths& paths, const std::optional<Pause>& pause,
+                Callback<NodeStat> done) {
+  put(coordination, paths.pause, pause ? toJson(*pause) : std::string(), done);
+}
+
+void readStuck(ICoordination& coordination, const ElectionPaths& paths, Callback<std::optional<StuckRecord>> done) {
+  coordination.get(paths.stuck, nullptr, [done = std::move(done)](const Result<Node>& read) {
+    if (!read && !read.error().is(Errc::notFound)) return done(read.error());
+    done(read ? parseStuckRecord(read->data) : std::nullopt);
+  });
+}
+
+void writeStuck(ICoordination& coordination, const ElectionPaths& paths, const StuckRecord& record,
+                Callback<NodeStat> done) {
+  put(coordination, paths.stuck, toJson(record), done);
 }
 
 }  // namespace tenure

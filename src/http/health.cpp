@@ -26,7 +26,10 @@ std::string whyNotReady(const StatusBoard& board) {
 
 }  // namespace
 
-Response livez(const StatusBoard& board) { return yes("the control loop turns; " + standing(board) + paused(board)); }
+Response livez(const StatusBoard& board, bool isStuck) {
+  if (isStuck) return no("stuck: messages wait, and it does nothing though nothing holds them up; " + standing(board));
+  return yes("the control loop turns; " + standing(board) + paused(board));
+}
 
 Response readyz(const StatusBoard& board) {
   const std::string why = whyNotReady(board);

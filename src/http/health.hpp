@@ -10,8 +10,8 @@
 
 namespace tenure::http {
 
-/// 200: the control loop turns, for it is what answers.
-Response livez(const StatusBoard& board);
+/// 200: the control loop turns, for it is what answers. 503: the replica is stuck.
+Response livez(const StatusBoard& board, bool isStuck);
 /// 200: connected, its store and queue answer, able to lead. Never whether it leads: a rollout would wait for ever.
 Response readyz(const StatusBoard& board);
 /// 200: it leads, and its term is valid now.

@@ -9,19 +9,19 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <fstream>
 #include <map>
 
+#include "base/answer_tally.hpp"
+#include "http/families.hpp"
 #include "http/open_metrics.hpp"
-#include "http/series.hpp"
 #include "ops/event_line.hpp"
 
 namespace tenure::http {
 namespace {
 
-using prometheus::ClientMetric;
 using prometheus::MetricFamily;
-using Labels = std::map<std::string, std::string>;
 
 prometheus::Histogram::BucketBoundaries secondsBuckets() {
   return {0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30};
@@ -36,25 +36,6 @@ constexpr std::array endReasons{EndReason::handoverAsked, EndReason::stopAsked, 
 template <class Rep, class Period>
 double inSeconds(std::chrono::duration<Rep, Period> duration) {
   return std::chrono::duration<double>(duration).count();
-}
-
-MetricFamily gaugeOf(const char* name, double value, const Labels& labels) {
-  MetricFamily family;
-  family.name = name;
-  family.help = std::string(seriesNamed(name).help);
-  family.type = prometheus::MetricType::Gauge;
-  ClientMetric metric;
-  for (const auto& [key, text] : labels) metric.label.push_back({key, text});
-  metric.gauge.value = value;
-  family.metric.push_back(std::move(metric));
-  return family;
-}
-
-MetricFamily counterOf(const char* name, double value, const Labels& labels) {
-  MetricFamily family = gaugeOf(name, 0, labels);
-  family.type = prometheus::MetricType::Counter;
-  family.metric.front().counter.value = value;
-  return family;
 }
 
 double cpuSeconds() {
@@ -101,6 +82,11 @@ class Metrics::Impl {
   std::vector<MetricFamily> collect(const StatusBoard& board, const std::optional<Term>& term,
                                     const std::optional<QueueFigures>& queue) const {
     std::vector<MetricFamily> families = registry_.Collect();
+    const auto counted = [&](const char* name, std::uint64_t value) {
+      families.push_back(counterOf(name, static_cast<double>(value), labels_));
+    };
+    counted("tenure_backend_errors_total", answerTally().unanswered);
+    counted("tenure_backend_round_trips_total", answerTally().answered);
     const auto gauge = [&](const char* name, double value) { families.push_back(gaugeOf(name, value, labels_)); };
     const bool leads = term && term->valid();
     gauge("tenure_connected", board.isConnected());
@@ -108,6 +94,7 @@ class Metrics::Impl {
     gauge("tenure_leader", leads);
     if (leads) {
       gauge("tenure_blocked", board.isBlocked());
+      if (handlers_ != nullptr) gauge("tenure_lanes_in_use", static_cast<double>(inHand));
       gauge("tenure_lease_remaining_seconds", std::max(0.0, inSeconds(term->remaining())));
       gauge("tenure_outage", !board.outage().empty());
       gauge("tenure_paused", term->isPaused());
@@ -125,8 +112,24 @@ class Metrics::Impl {
     families.push_back(gaugeOf("process_start_time_seconds", inSeconds(began_.time_since_epoch()), {}));
   }
 
+  void countHandlers() { handlers_ = &histogram("tenure_handler_seconds", secondsBuckets()); }
+  void countPublications() {
+    publications_.emplace(Publications{histogram("tenure_relay_publish_seconds", secondsBuckets()),
+                                       counter("tenure_relay_published_total"), counter("tenure_relay_refused_total")});
+  }
+  void handlerEnded(Duration took) {
+    if (handlers_ != nullptr) handlers_->Observe(inSeconds(took));
+  }
+
+  std::atomic<std::size_t> inHand = 0;
+
  private:
   using Counters = prometheus::Family<prometheus::Counter>;
+  struct Publications {
+    prometheus::Histogram& took;
+    prometheus::Counter& published;
+    prometheus::Counter& refused;
+  };
 
   /// A figure that the backend does not know has no series.
   static void addQueue(const QueueFigures& figures, const auto& gauge) {
@@ -183,6 +186,7 @@ class Metrics::Impl {
   void count(const RequestsCoalesced& one) { message("coalesced").Increment(static_cast<double>(one.messages)); }
   void count(const MessageForgone&) { message("forgone").Increment(); }
   void count(const CommitFenced&) { fenced_.Increment(); }
+  void count(const LeaderStuck&) { stuck_.Increment(); }
   void count(const CandidacyLost&) { lost_.Increment(); }
   void count(const ElectionFailed&) { failures_.Increment(); }
   void count(const OutageBegan&) { outages_.Increment(); }
@@ -190,7 +194,18 @@ class Metrics::Impl {
   void count(const SessionSuspended&) { suspended_.Increment(); }
   void count(const PhaseFailed& failed) { phaseFailure(failed.phase).Increment(); }
   void count(const TermEnded& ended) { term(ended.reason).Increment(); }
-  void count(const Inaugurated& begun) { inaugurations_.Observe(inSeconds(begun.took)); }
+  void count(const Elected& elected) { idleBefore_ = elected.idle; }
+  void count(const Inaugurated& begun) {
+    inaugurations_.Observe(inSeconds(begun.took));
+    const std::chrono::milliseconds idle = idleBefore_.exchange({});
+    if (idle.count() > 0) gaps_.Observe(inSeconds(idle + begun.took));
+  }
+  void count(const MessagesPublished& some) {
+    if (!publications_) return;
+    publications_->took.Observe(inSeconds(some.took));
+    publications_->published.Increment(static_cast<double>(some.messages));
+    publications_->refused.Increment(static_cast<double>(some.refused));
+  }
 
   const Labels labels_;
   const WallTime began_ = systemClock().wallNow();
@@ -207,13 +222,18 @@ class Metrics::Impl {
   prometheus::Counter& failed_ = message("failed");
   prometheus::Histogram& batches_ = histogram("tenure_batch_messages", messagesBuckets());
   prometheus::Histogram& commits_ = histogram("tenure_commit_seconds", secondsBuckets());
+  prometheus::Histogram& gaps_ = histogram("tenure_handover_gap_seconds", secondsBuckets());
   prometheus::Histogram& inaugurations_ = histogram("tenure_inauguration_seconds", secondsBuckets());
   prometheus::Counter& fenced_ = counter("tenure_stale_commits_refused_total");
   prometheus::Counter& lost_ = counter("tenure_candidacies_lost_total");
+  prometheus::Counter& stuck_ = counter("tenure_stuck_total");
   prometheus::Counter& failures_ = counter("tenure_election_failures_total");
   prometheus::Counter& outages_ = counter("tenure_outages_total");
   prometheus::Counter& expired_ = counter("tenure_sessions_expired_total");
   prometheus::Counter& suspended_ = counter("tenure_sessions_suspended_total");
+  prometheus::Histogram* handlers_ = nullptr;
+  std::optional<Publications> publications_;
+  std::atomic<std::chrono::milliseconds> idleBefore_{};  // of the term that begins
 };
 
 Metrics::Metrics(const ElectionName& election) : impl_(std::make_unique<Impl>(election)) {}
@@ -226,6 +246,15 @@ void Metrics::on(const Event& event) noexcept {
     // Out of memory: the figure is off by one, the work goes on.
   }
 }
+
+void Metrics::countHandlers() { impl_->countHandlers(); }
+void Metrics::countPublications() { impl_->countPublications(); }
+void Metrics::handlerBegan() noexcept { ++impl_->inHand; }
+void Metrics::handlerEnded(Duration took) noexcept {
+  --impl_->inHand;
+  impl_->handlerEnded(took);
+}
+std::size_t Metrics::inHand() const noexcept { return impl_->inHand; }
 
 std::string Metrics::text(MetricsFormat format, const StatusBoard& board, const std::optional<Term>& term,
                           const std::optional<QueueFigures>& queue) const {

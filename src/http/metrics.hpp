@@ -21,9 +21,12 @@ enum class MetricsFormat {
 
 /// Figures of the whole queue, read by its leader.
 struct QueueFigures {
+  BootTime askedAt{};
   QueueStats queue{};
   bool tellsAge = true;                       // a broker does not tell since when its oldest message waits
   std::optional<ScheduledStats> scheduled{};  // nullopt: the queue keeps no message for a later time
+  /// The first message that waits, where it was asked for; empty: the queue does not show it.
+  std::optional<MessageId> first{};
 
   /// For nothing but their turn.
   std::int64_t waiting() const noexcept { return queue.waiting + (scheduled ? scheduled->atOnce : 0); }
@@ -36,6 +39,15 @@ class Metrics final : public IEventSink {
   ~Metrics() override;
 
   void on(const Event& event) noexcept override;
+  // Before the first event: what else this replica has figures of.
+  void countHandlers();
+  void countPublications();
+
+  /// Around each run of a handler, whose time counts after countHandlers; and of a relay's sink.
+  void handlerBegan() noexcept;
+  void handlerEnded(Duration took) noexcept;
+  /// Handlers that run.
+  std::size_t inHand() const noexcept;
   /// `board` and `term` as they are now; `queue`: nullopt where its figures are not known.
   std::string text(MetricsFormat format, const StatusBoard& board, const std::optional<Term>& term,
                    const std::optional<QueueFigures>& queue = {}) const;

@@ -1,4 +1,4 @@
-/// The table of a replica's series: what `/metrics` shows and the reference lists.
+/// The table of all series: what `/metrics` and metrics files show, and the reference lists.
 #pragma once
 
 #include <span>
@@ -15,7 +15,8 @@ struct Series {
   std::string_view unit;   // the last word of the name but for _total: "seconds"; empty: a plain number
   std::string_view label;  // its one label beside `election`; empty: none
   std::string_view help;
-  bool ofTerm = false;  // there only while this replica leads with a valid term
+  bool ofTerm = false;    // there only while this replica leads with a valid term
+  std::string_view of{};  // the one command whose processes have it; empty: all replicas
 };
 
 /// In the order of their names, those of the process last.

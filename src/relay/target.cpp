@@ -21,11 +21,13 @@ Result<void> Target::prepare() {
 std::vector<Result<void>> Target::append(std::span<const NewMessage> messages, const Term& term) {
   auto sink = take();
   std::vector<Result<void>> results;
+  const BootTime began = clock_.now();
   if (sink)
     results = (*sink)->appendEach(messages);
   else  // whatever it is, an exchange that is gone or a changed password: it is no fault of these messages
     results.assign(messages.size(), Error{Errc::unavailable, sink.error().message()});
   if (sink && std::ranges::none_of(results, isAway)) giveBack(*std::move(sink));
+  if (sink) tellPublished(results, clock_.now() - began, term);
   tell(results, term);
   return results;
 }
@@ -52,6 +54,18 @@ Result<Target::Sink> Target::take() {
 void Target::giveBack(Sink sink) {
   const std::lock_guard lock(mutex_);
   idle_.push_back(std::move(sink));
+}
+
+/// Not where the target is away, or of a message whose turn comes later.
+void Target::tellPublished(const std::vector<Result<void>>& results, Duration took, const Term& term) {
+  MessagesPublished published{.took = std::chrono::duration_cast<std::chrono::microseconds>(took)};
+  for (const Result<void>& result : results) {
+    const Answer answer = answerOf(result);
+    published.messages += answer == Answer::stored ? 1 : 0;
+    published.refused += answer == Answer::refused || answer == Answer::hopeless ? 1 : 0;
+  }
+  if (published.messages + published.refused == 0) return;
+  Emitter(events_, clock_, term.identity().election)(std::move(published), term.token());
 }
 
 void Target::tell(const std::vector<Result<void>>& results, const Term& term) {

@@ -34,6 +34,7 @@ class Target {
 
   Result<Sink> take();
   void giveBack(Sink sink);
+  void tellPublished(const std::vector<Result<void>>& results, Duration took, const Term& term);
   void tell(const std::vector<Result<void>>& results, const Term& term);
 
   const Relay::OpenSink open_;

@@ -166,6 +166,26 @@ TEST_F(SpooledProduce, AFileIsFollowedAcrossRotationAndRestartsAndEachLineIsSent
   EXPECT_THAT(tenure({"spool", "stats", at("s.db")}).output, HasSubstr("shop.log up to byte 4\n"));
 }
 
+TEST_F(SpooledProduce, AMetricsFileShowsProducerAndSpool) {
+  const auto metrics = [&] {
+    std::ifstream file(at("shop.prom"));
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  ASSERT_EQ(::mkfifo(at("pipe").c_str(), 0600), 0);
+  Program produce = start({"produce", "--queue", queue(), "--spool", at("s.db"), "--metrics-file", at("shop.prom")},
+                          "out", {}, at("pipe"));
+  std::ofstream pipe(at("pipe"));
+  EXPECT_TRUE(eventually([&] {
+    return metrics().find("\ntenure_spool_waiting{producer=\"shop\"} 0\n") != std::string::npos;
+  })) << metrics();
+  EXPECT_THAT(metrics(), HasSubstr("\ntenure_producer_messages_total{outcome=\"confirmed\",producer=\"shop\"} 0\n"));
+  produce.signal(SIGTERM);
+  EXPECT_EQ(exitOf(produce), 0) << produce.output();
+  EXPECT_FALSE(std::filesystem::exists(at("shop.prom"))) << "an old file would belong to a producer that died";
+  EXPECT_THAT(tenure({"produce", "--queue", queue(), "--metrics-file", "shop.txt"}, "a\n").output,
+              HasSubstr("a path that ends in .prom"));
+}
+
 /// A pipe that stays open: the lines so far are sent, and the rest of the input stays where it is.
 TEST_F(SpooledProduce, SigtermDrainsWhatWasReadAndEnds) {
   ASSERT_EQ(::mkfifo(at("pipe").c_str(), 0600), 0);

@@ -256,6 +256,8 @@ TEST_F(RelayTool, AnswersHealthChecksAndTellsWhatWaits) {
   Program only = relay("only", {"--http", "unix:" + socket});
   EXPECT_TRUE(eventually([&] { return httpGet(socket, "/leader").status == 200; })) << only.output();
   EXPECT_TRUE(shows("tenure_messages_total", ",outcome=\"committed\"} 5")) << httpGet(socket, "/metrics").body;
+  EXPECT_TRUE(shows("tenure_relay_published_total", "} 5")) << httpGet(socket, "/metrics").body;
+  EXPECT_TRUE(shows("tenure_relay_refused_total", "} 0")) << httpGet(socket, "/metrics").body;
   ASSERT_EQ(tenure(inElection("pause", {"--wait"})).exit, 0);
   produce(6, 8);
   EXPECT_TRUE(shows("tenure_queue_waiting", "} 3")) << httpGet(socket, "/metrics").body;

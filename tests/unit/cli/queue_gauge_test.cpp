@@ -106,6 +106,14 @@ TEST_F(GaugeOfAQueue, LeavesOutWhatIsKeptElsewhere) {
   EXPECT_FALSE(gauge->figures({7})->queue.deadLetters);
 }
 
+TEST_F(GaugeOfAQueue, NamesNoMessageWhereTheQueueShowsNone) {
+  watch([] { return some(); });
+  gauge->wantFirst(true);
+  tell(Inaugurated{});
+  ASSERT_TRUE(eventually([&] { return gauge->figures({7}).has_value(); }));
+  EXPECT_EQ(gauge->figures({7})->first, MessageId{});
+}
+
 TEST_F(GaugeOfAQueue, AReadingThatHangsHoldsUpNoEnd) {
   struct Latch {
     std::mutex mutex;

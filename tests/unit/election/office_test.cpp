@@ -29,6 +29,26 @@ TEST(Office, TheTermIsWhatTheEnsembleSays) {
   EXPECT_EQ(office.confirmedAt, sentAt);
 }
 
+/// For how long it was idle, as the leader that follows that marker tells.
+std::chrono::milliseconds idleAfter(MarkerRecord marker, std::chrono::milliseconds since) {
+  MachineDriver machine;
+  machine.sleep(1h);
+  machine.beOldest();
+  marker.since = machine.wallNow() - since;
+  machine.markerIs(marker);
+  machine.written(Purpose::markBusy);
+  return machine.told<Elected>().at(0).idle;
+}
+
+TEST(Office, TellsForHowLongTheElectionWasIdleAfterATermThatEndedInOrder) {
+  EXPECT_EQ(idleAfter(idleMarker(7), 15ms), 15ms);
+  EXPECT_EQ(idleAfter(idleMarker(7), -1s), 1ms) << "the former leader's clock is ahead";
+  EXPECT_EQ(idleAfter(idleMarker(), 15ms), 0ms) << "there was no term before";
+  MarkerRecord willed = idleMarker(7);
+  willed.fate = HolderFate::died;
+  EXPECT_EQ(idleAfter(willed, 720h), 0ms) << "the time is that of the will, not of the death";
+}
+
 TEST(Office, ProbesEverySixthOfTheTimeoutOneAtATime) {
   MachineDriver machine;
   machine.takeOffice();

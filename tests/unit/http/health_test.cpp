@@ -33,9 +33,10 @@ class Health : public testing::Test {
 };
 
 TEST_F(Health, IsAliveWhateverItsState) {
-  EXPECT_EQ(livez(board).status, 200);
+  EXPECT_EQ(livez(board, false).status, 200);
   lead();
-  EXPECT_THAT(livez(board).body, HasSubstr("leading since "));
+  EXPECT_THAT(livez(board, false).body, HasSubstr("leading since "));
+  EXPECT_EQ(livez(board, true).status, 503);
 }
 
 TEST_F(Health, IsReadyWhenATermCouldBeginHereAlsoWhereItDoesNotLead) {

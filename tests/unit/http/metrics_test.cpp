@@ -4,10 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-
+#include "backends/shared/answer_wait.hpp"
 #include "http/series.hpp"
-#include "support/program.hpp"
+#include "support/promtool.hpp"
 #include "support/terms.hpp"
 
 namespace tenure::http {
@@ -20,6 +19,11 @@ using testing::Not;
 
 class MetricsOfReplica : public testing::Test {
  protected:
+  MetricsOfReplica() {
+    metrics.countHandlers();
+    metrics.countPublications();
+  }
+
   void tell(EventBody body, std::int64_t token = 7) {
     const Event event{WallTime{1h}, {"orders"}, {token}, std::move(body)};
     metrics.on(event);
@@ -32,14 +36,6 @@ class MetricsOfReplica : public testing::Test {
   static std::string line(const std::string& name, const std::string& value, const std::string& label = {}) {
     return "\n" + name + "{election=\"orders\"" + (label.empty() ? "" : "," + label) + "} " + value + "\n";
   }
-  /// What promtool finds amiss.
-  std::string checked(const std::string& shown) {
-    std::ofstream(folder / "metrics") << shown;
-    test::Program promtool({"promtool", "check", "metrics"}, folder / "report", {}, folder / "metrics");
-    const auto ending = promtool.waitForEnd();
-    EXPECT_TRUE(ending && ending->exitCode == 0) << promtool.output();
-    return promtool.output();
-  }
 
   static QueueFigures figures() {
     const WallTime now = systemClock().wallNow();
@@ -51,7 +47,6 @@ class MetricsOfReplica : public testing::Test {
     return {.queue = queue, .scheduled = ScheduledStats{3, std::nullopt, 1'500ms, 4, now - 30s}};
   }
 
-  test::TemporaryFolder folder;
   std::optional<QueueFigures> queue = figures();
   Metrics metrics{{"orders"}};
   StatusBoard board{{"orders"}, {"replica-a"}, 4711};
@@ -60,6 +55,7 @@ class MetricsOfReplica : public testing::Test {
 
 TEST_F(MetricsOfReplica, EverySeriesIsThereFromTheStartAndThoseOfATermInATerm) {
   for (const Series& row : series()) {
+    if (row.of == "produce") continue;
     const std::string type = "# TYPE " + std::string(row.name) + " " + std::string(toString(row.kind)) + "\n";
     EXPECT_THAT(textOfLeader(), HasSubstr(type));
     if (row.ofTerm)
@@ -100,6 +96,57 @@ TEST_F(MetricsOfReplica, FiguresOfTheTermAreGoneWhenItIsNoLongerValid) {
   term.loseLease();
   EXPECT_THAT(textOfLeader(), AllOf(HasSubstr(line("tenure_leader", "0")), Not(HasSubstr("tenure_term_token")),
                                     Not(HasSubstr("tenure_lease_remaining_seconds"))));
+}
+
+TEST_F(MetricsOfReplica, CountsAndTimesHandlers) {
+  metrics.handlerBegan();
+  metrics.handlerBegan();
+  EXPECT_THAT(textOfLeader(), HasSubstr(line("tenure_lanes_in_use", "2")));
+  metrics.handlerEnded(20ms);
+  EXPECT_EQ(metrics.inHand(), 1U);
+  EXPECT_THAT(textOfLeader(),
+              AllOf(HasSubstr(line("tenure_lanes_in_use", "1")), HasSubstr(line("tenure_handler_seconds_count", "1")),
+                    HasSubstr(line("tenure_handler_seconds_bucket", "0", "le=\"0.01\"")),
+                    HasSubstr(line("tenure_handler_seconds_bucket", "1", "le=\"0.025\""))));
+}
+
+TEST_F(MetricsOfReplica, CountsWhatARelaysTargetHasAnswered) {
+  tell(MessagesPublished{.messages = 5, .refused = 1, .took = 20ms});
+  tell(MessagesPublished{.messages = 2, .took = 1ms});
+  EXPECT_THAT(text(), AllOf(HasSubstr(line("tenure_relay_published_total", "7")),
+                            HasSubstr(line("tenure_relay_refused_total", "1")),
+                            HasSubstr(line("tenure_relay_publish_seconds_count", "2"))));
+  Metrics consumers{{"orders"}};
+  consumers.on(Event{WallTime{1h}, {"orders"}, {7}, MessagesPublished{.messages = 5}});
+  EXPECT_THAT(consumers.text(MetricsFormat::prometheus, board, {}), Not(HasSubstr("tenure_relay")));
+}
+
+TEST_F(MetricsOfReplica, TheGapOfAHandoverIsFromTheEndOfTheTermBeforeToTheFirstWork) {
+  tell(Elected{"c-7", 15ms});
+  tell(Inaugurated{8ms});
+  EXPECT_THAT(text(), AllOf(HasSubstr(line("tenure_handover_gap_seconds_count", "1")),
+                            HasSubstr(line("tenure_handover_gap_seconds_sum", "0.023"))));
+  tell(Elected{"c-9"});
+  tell(Inaugurated{8ms});
+  EXPECT_THAT(text(), HasSubstr(line("tenure_handover_gap_seconds_count", "1"))) << "after a crash none is known";
+}
+
+TEST_F(MetricsOfReplica, CountsAnswersOfStoreAndQueueAndThatThereWasNone) {
+  const auto shown = [&](const char* name, std::uint64_t value) {
+    return HasSubstr(line(name, std::to_string(value)));
+  };
+  class Watch final : public IAnswerWatch {
+    void onOverdue(BootTime) override {}
+    void onAnswered() override {}
+  } watch;
+  AnswerTimer timer(1s, watch);
+  const std::uint64_t answered = answerTally().answered;
+  const std::uint64_t unanswered = answerTally().unanswered;
+  backends::AnswerWait(&timer, 1s).answered();
+  backends::AnswerWait(&timer, 1s).answered();
+  backends::AnswerWait(&timer, 1s).failed();
+  EXPECT_THAT(text(), AllOf(shown("tenure_backend_round_trips_total", answered + 2),
+                            shown("tenure_backend_errors_total", unanswered + 1)));
 }
 
 TEST_F(MetricsOfReplica, ShowsWhatTheQueueTells) {
@@ -145,7 +192,7 @@ TEST_F(MetricsOfReplica, NoLabelBearsAnIdOrAGroup) {
 
 TEST_F(MetricsOfReplica, PromtoolFindsNothingAmiss) {
   tell(BatchCommitted{64, 900, 1'250us, 128});
-  EXPECT_EQ(checked(textOfLeader()), "");
+  EXPECT_EQ(test::amissIn(textOfLeader()), "");
 }
 
 TEST_F(MetricsOfReplica, OpenMetricsNamesTheFamiliesOfCountersWithoutTotalAndEnds) {
