@@ -27,7 +27,7 @@ void consumerAgainstBareLoop(benchmark::State& state) {
   options.idleWait = std::chrono::milliseconds{0};
   Consumer consumer{ours.database().source(), ours.database().store(), book, options, noEvents()};
   consumer.inaugurate(ours.term());
-  BareSqlite bare{theirs.options().file, theirs.term(), effect, state.range(1) != 0};
+  BareSqlite bare{theirs.options().file, theirs.term(), ledgerEffect, state.range(1) != 0};
 
   std::vector<double> oursTook;
   std::vector<double> theirsTook;

@@ -17,7 +17,7 @@ namespace tenure::bench {
 
 inline const std::string createLedger =
     "CREATE TABLE ledger(n INTEGER PRIMARY KEY, id TEXT, grp TEXT, body TEXT, token INTEGER)";
-inline const std::string effect = "INSERT INTO ledger(id, grp, body, token) VALUES(:id, :grp, :body, :token)";
+inline const std::string ledgerEffect = "INSERT INTO ledger(id, grp, body, token) VALUES(:id, :grp, :body, :token)";
 
 /// Claimed by its own term.
 class LedgerQueue {
@@ -57,7 +57,7 @@ inline Outcome book(const Delivery& delivery) {
                                      {":grp", delivery.message.group.value},
                                      {":body", delivery.message.body},
                                      {":token", delivery.term.token().value}};
-  const auto booked = delivery.transaction.sql()->execute(effect, parameters);
+  const auto booked = delivery.transaction.sql()->execute(ledgerEffect, parameters);
   return booked ? Outcome::done() : Outcome::failed(booked.error().message());
 }
 
