@@ -28,18 +28,18 @@ std::string idleMarker() {
 // --- the election's own znodes
 
 void ElectionMachine::prepare() {
-  phase_ = Phase::preparing;
+  at_.phase = Phase::preparing;
   preparation_.clear();
-  for (const std::string& path : withAncestors(paths_.root)) preparation_.push_back(action::EnsurePath{0, path, {}});
-  preparation_.push_back(action::EnsurePath{0, paths_.meta, toJson(MetaRecord{settings_.freshEnsemble, 1})});
-  for (const std::string& path : {paths_.elections, paths_.election, paths_.candidates})
+  for (const std::string& path : withAncestors(at_.paths.root)) preparation_.push_back(action::EnsurePath{0, path, {}});
+  preparation_.push_back(action::EnsurePath{0, at_.paths.meta, toJson(MetaRecord{at_.settings.freshEnsemble, 1})});
+  for (const std::string& path : {at_.paths.elections, at_.paths.election, at_.paths.candidates})
     preparation_.push_back(action::EnsurePath{0, path, {}});
-  if (observes()) preparation_.push_back(action::EnsurePath{0, paths_.observers, {}});
-  preparation_.push_back(action::EnsurePath{0, paths_.marker, idleMarker()});
-  preparation_.push_back(action::EnsurePath{0, paths_.handover, {}});
-  for (const std::string& path : {paths_.election, paths_.candidates, paths_.marker})
+  if (at_.observes()) preparation_.push_back(action::EnsurePath{0, at_.paths.observers, {}});
+  preparation_.push_back(action::EnsurePath{0, at_.paths.marker, idleMarker()});
+  preparation_.push_back(action::EnsurePath{0, at_.paths.handover, {}});
+  for (const std::string& path : {at_.paths.election, at_.paths.candidates, at_.paths.marker})
     preparation_.push_back(action::CheckAcl{0, path});
-  preparation_.push_back(action::Read{0, action::Subject::meta, paths_.meta, false});
+  preparation_.push_back(action::Read{0, action::Subject::meta, at_.paths.meta, false});
   std::reverse(preparation_.begin(), preparation_.end());
   prepareNext();
 }
@@ -50,21 +50,20 @@ void ElectionMachine::prepareNext() {
   if (auto* ensure = std::get_if<action::EnsurePath>(&next)) ensure->ticket = ask();
   if (auto* check = std::get_if<action::CheckAcl>(&next)) check->ticket = ask();
   if (auto* read = std::get_if<action::Read>(&next)) read->ticket = ask();
-  actions_.push_back(std::move(next));
+  at_.actions.push_back(std::move(next));
 }
 
 void ElectionMachine::handle(const input::Ensured& in) {
   if (in.ticket == 0) return;
-  if (in.ticket == handoverWatch_.ticket && in.result) return watchHandover();
-  if (in.ticket == pauseWatch_.ticket) return pauseEnsured(in.result);
-  if (in.ticket != flow_ || phase_ != Phase::preparing) return;
+  if (steering_.ensured(in.ticket, in.result) || pause_.ensured(in.ticket, in.result)) return;
+  if (in.ticket != flow_ || at_.phase != Phase::preparing) return;
   if (in.result) return prepareNext();
   // Somebody deletes what we create: from the top, after a while.
   if (!pausedBy(in.result.error())) fail(in.result.error());
 }
 
 void ElectionMachine::handle(const input::AclChecked& in) {
-  if (in.ticket != flow_ || phase_ != Phase::preparing) return;
+  if (in.ticket != flow_ || at_.phase != Phase::preparing) return;
   if (!in.worldWritable) {
     if (pausedBy(in.worldWritable.error())) return;
     if (!in.worldWritable.error().is(Errc::permissionDenied)) return fail(in.worldWritable.error());
@@ -72,8 +71,8 @@ void ElectionMachine::handle(const input::AclChecked& in) {
   // An ACL that we may not even read is not open to the world.
   if (in.worldWritable && *in.worldWritable) {
     const std::string finding = in.path + " can be changed by anybody who reaches the ensemble";
-    if (settings_.strictAcl) return fatal(Error{Errc::configurationRefused, finding});
-    if (!std::exchange(aclWarned_, true)) tell(Warned{finding});
+    if (at_.settings.strictAcl) return fatal(Error{Errc::configurationRefused, finding});
+    if (!std::exchange(aclWarned_, true)) at_.tell(Warned{finding});
   }
   prepareNext();
 }
@@ -86,7 +85,7 @@ void ElectionMachine::metaRead(const Result<Node>& node) {
   const std::optional<MetaRecord> meta = parseMetaRecord(node->data);
   if (!meta) {
     return fail(Error{Errc::invalidArgument,
-                      paths_.meta + " holds no ensemble uuid and generation: \"" + escaped(node->data, 80) + '"'});
+                      at_.paths.meta + " holds no ensemble uuid and generation: \"" + escaped(node->data, 80) + '"'});
   }
   meta_ = *meta;
   metaVersion_ = node->stat.version;
@@ -110,7 +109,7 @@ void ElectionMachine::metaSeen(const Result<Node>& node) {
 }
 
 void ElectionMachine::proceed() {
-  if (own_) return rank();
+  if (at_.own) return rank();
   if (mustSearch_) return settle();
   enrol();
 }
@@ -118,24 +117,24 @@ void ElectionMachine::proceed() {
 // --- enrolling
 
 void ElectionMachine::enrol() {
-  phase_ = Phase::enrolling;
-  candidates_ = Candidates{settings_.uuid};
-  CandidateRecord self = settings_.self;
-  self.since = now_.wall;
+  at_.phase = Phase::enrolling;
+  candidates_ = Candidates{at_.settings.uuid};
+  CandidateRecord self = at_.settings.self;
+  self.since = at_.now.wall;
   // Whoever has failed stands by for longer, or its preference would flap the office.
   const int doublings = std::min(termBackoff_.failures(), mostDoublings);
   self.preferredAfter = std::min(self.preferredAfter * (1 << doublings), longestPreferredAfter);
-  act(action::Enrol{ask(), child(settings_.uuid.value + '-'), toJson(self)});
-  said_ = std::move(self);
+  at_.act(action::Enrol{ask(), at_.child(at_.settings.uuid.value + '-'), toJson(self)});
+  record_.enrolWith(std::move(self));
 }
 
 void ElectionMachine::handle(const input::Enrolment& in) {
-  if (in.ticket != flow_ || phase_ != Phase::enrolling) return;
+  if (in.ticket != flow_ || at_.phase != Phase::enrolling) return;
   if (in.created) return enrolled(in.created->path, in.created->stat, false);
   const Error& error = in.created.error();
   if (error.is(Errc::notFound)) return parentGone();
   if (error.is(Errc::unavailable)) {  // never sent
-    phase_ = Phase::away;
+    at_.phase = Phase::away;
     return pause();
   }
   mustSearch_ = true;
@@ -143,8 +142,8 @@ void ElectionMachine::handle(const input::Enrolment& in) {
 }
 
 void ElectionMachine::settle() {
-  phase_ = Phase::settling;
-  act(action::Write{ask(), action::Purpose::settle, {CheckOp{folder()}}});
+  at_.phase = Phase::settling;
+  at_.act(action::Write{ask(), action::Purpose::settle, {CheckOp{at_.folder()}}});
 }
 
 void ElectionMachine::settled(const Result<void>& result) {
@@ -157,10 +156,10 @@ void ElectionMachine::settled(const Result<void>& result) {
 void ElectionMachine::search() {
   std::optional<Candidates::Ranked> found;
   for (const Candidates::Ranked& candidate : candidates_.ours({})) {
-    if (!found && candidate.owner == session_->id && candidate.czxid > lastCzxid_) {
+    if (!found && candidate.owner == health_.session()->id && candidate.czxid > lastCzxid_) {
       found = candidate;
     } else {
-      act(action::Remove{0, child(candidate.name)});
+      at_.act(action::Remove{0, at_.child(candidate.name)});
     }
   }
   mustSearch_ = false;
@@ -168,29 +167,29 @@ void ElectionMachine::search() {
   NodeStat stat;
   stat.czxid = found->czxid;
   stat.ephemeralOwner = found->owner;
-  enrolled(child(found->name), stat, true);
+  enrolled(at_.child(found->name), stat, true);
 }
 
 void ElectionMachine::enrolled(const std::string& path, const NodeStat& stat, bool foundAgain) {
   lastCzxid_ = std::max(lastCzxid_, stat.czxid);
   // A recreated parent counts from zero again. No name of ours may stand for two candidacies.
   if (path == std::exchange(lastPath_, path)) {
-    act(action::Remove{0, path});
+    at_.act(action::Remove{0, path});
     return enrol();
   }
-  own_ = Own{path, std::string(lastPart(path)), stat.czxid};
-  if (observes())
-    tell(EnrolledAsObserver{own_->name});
+  at_.own = Contention::Own{path, std::string(lastPart(path)), stat.czxid};
+  if (at_.observes())
+    at_.tell(EnrolledAsObserver{at_.own->name});
   else
-    tell(Enrolled{own_->name, own_->czxid, foundAgain});
+    at_.tell(Enrolled{at_.own->name, at_.own->czxid, foundAgain});
   watchOwn();
-  publish();
+  record_.publish();
   rank();
 }
 
 void ElectionMachine::watchOwn() {
-  ownWatch_ = {newTicket(), false};
-  act(action::Read{ownWatch_.ticket, action::Subject::own, own_->path, true});
+  ownWatch_ = {at_.newTicket(), false};
+  at_.act(action::Read{ownWatch_.ticket, action::Subject::own, at_.own->path, true});
 }
 
 void ElectionMachine::ownRead(const Result<Node>& node) {
@@ -199,26 +198,26 @@ void ElectionMachine::ownRead(const Result<Node>& node) {
     return;  // Connected asks again; until then the probes and the list tell
   }
   ownWatch_.answered = true;
-  if (node->stat.ephemeralOwner != session_->id || node->stat.czxid != own_->czxid)
+  if (node->stat.ephemeralOwner != health_.session()->id || node->stat.czxid != at_.own->czxid)
     loseCandidacy(EndReason::znodeDeleted, "our znode belongs to another session");
 }
 
 // --- ranking
 
 void ElectionMachine::rank() {
-  phase_ = Phase::ranking;
+  at_.phase = Phase::ranking;
   markerWatch_ = {};
-  lineLook_ = 0;
-  lineReads_.clear();
-  act(action::List{ask(), folder()});
+  look_.dropTickets();
+  at_.act(action::List{ask(), at_.folder()});
 }
 
 void ElectionMachine::handle(const input::Listed& in) {
-  if (in.ticket != 0 && in.ticket == lineLook_) return lineListed(in.names);
-  if (in.ticket != flow_ || phase_ != Phase::ranking) return;
+  if (const auto news = look_.listed(in.ticket, in.names, steering_.wishes()); news != LineLook::News::foreign)
+    return heed(news);
+  if (in.ticket != flow_ || at_.phase != Phase::ranking) return;
   const bool polluted = in.names ? in.names->size() > mostChildren : in.names.error().is(Errc::payloadTooLarge);
   if (polluted) {
-    return fail(Error{Errc::quotaExceeded, "ElectionPathPolluted: " + folder() + " has more than " +
+    return fail(Error{Errc::quotaExceeded, "ElectionPathPolluted: " + at_.folder() + " has more than " +
                                                std::to_string(mostChildren) + " children; delete the foreign ones"});
   }
   if (!in.names) {
@@ -226,16 +225,16 @@ void ElectionMachine::handle(const input::Listed& in) {
     if (!pausedBy(in.names.error())) fail(in.names.error());
     return;
   }
-  candidates_.list(*in.names, own_ ? own_->name : std::string{});
-  if (own_ && !candidates_.ownListed()) return loseCandidacy(EndReason::znodeDeleted, "our znode was deleted");
-  if (own_ && observes()) return decide();
-  for (const std::string& name : candidates_.unanswered()) act(action::Stat{flow_, name, child(name)});
+  candidates_.list(*in.names, at_.own ? at_.own->name : std::string{});
+  if (at_.own && !candidates_.ownListed()) return loseCandidacy(EndReason::znodeDeleted, "our znode was deleted");
+  if (at_.own && at_.observes()) return decide();
+  for (const std::string& name : candidates_.unanswered()) at_.act(action::Stat{flow_, name, at_.child(name)});
   if (candidates_.unanswered().empty()) decide();
 }
 
 void ElectionMachine::handle(const input::Statted& in) {
-  if (in.ticket != 0 && in.ticket == lineLook_) return standbyStatted(in.name, in.stat);
-  if (in.ticket != flow_ || phase_ != Phase::ranking) return;
+  if (const auto news = look_.statted(in.ticket, in.name, in.stat); news != LineLook::News::foreign) return heed(news);
+  if (in.ticket != flow_ || at_.phase != Phase::ranking) return;
   if (!in.stat && !in.stat.error().is(Errc::notFound)) {
     if (!pausedBy(in.stat.error())) fail(in.stat.error());
     return;
@@ -247,58 +246,60 @@ void ElectionMachine::handle(const input::Statted& in) {
 void ElectionMachine::decide() {
   flow_ = 0;
   reportForeigners();
-  if (!own_) return search();
+  if (!at_.own) return search();
   // A znode of ours that outlived its candidacy would stand before us for as long as our session lives.
-  for (const Candidates::Ranked& ghost : candidates_.ours(own_->name)) act(action::Remove{0, child(ghost.name)});
-  if (observes()) return observe();
-  const std::vector<Candidates::Ranked> ahead = candidates_.before(own_->czxid);
-  if (ahead.empty()) return isReady() ? useMarker() : lookBehind();
+  for (const Candidates::Ranked& ghost : candidates_.ours(at_.own->name))
+    at_.act(action::Remove{0, at_.child(ghost.name)});
+  if (at_.observes()) return observe();
+  const std::vector<Candidates::Ranked> ahead = candidates_.before(at_.own->czxid);
+  if (ahead.empty()) return at_.isReady() ? useMarker() : lookBehind();
   standBy(ahead);
 }
 
 void ElectionMachine::standBy(const std::vector<Candidates::Ranked>& ahead) {
-  phase_ = Phase::standby;
+  at_.phase = Phase::standby;
   tellNext(ahead.size() == 1);
-  if (!std::exchange(stands_, true)) act(action::TellStandby{});
-  lookAtLeader(ahead.front().name);
+  if (!std::exchange(stands_, true)) at_.act(action::TellStandby{});
+  leader_.look(ahead.front().name);
   const std::string& name = ahead.back().name;
   // One of our own is there still because its removal was refused, and nobody else will try again.
-  recheckDue_ = now_.boot + (candidateOf(name) == settings_.uuid ? recheckSoon : recheckInterval);
+  recheckDue_ = at_.now.boot + (candidateOf(name) == at_.settings.uuid ? recheckSoon : recheckInterval);
   if (std::exchange(ahead_, ahead.size()) != ahead.size() || predecessor_ != name)
-    tell(StoodBy{static_cast<int>(ahead.size()), name});
+    at_.tell(StoodBy{static_cast<int>(ahead.size()), name});
   if (std::exchange(predecessor_, name) == name && predecessorWatch_.answered) return;
   watchPredecessor();
 }
 
 /// The watch hears of its end, and of a change of its record, which concerns nobody but whoever leads.
 void ElectionMachine::watchPredecessor() {
-  predecessorWatch_ = {newTicket(), false};
-  act(action::Read{predecessorWatch_.ticket, action::Subject::predecessor, paths_.candidate(predecessor_), true});
+  predecessorWatch_ = {at_.newTicket(), false};
+  at_.act(
+      action::Read{predecessorWatch_.ticket, action::Subject::predecessor, at_.paths.candidate(predecessor_), true});
 }
 
 void ElectionMachine::observe() {
-  phase_ = Phase::observing;
-  recheckDue_ = now_.boot + recheckInterval;
+  at_.phase = Phase::observing;
+  recheckDue_ = at_.now.boot + recheckInterval;
 }
 
 /// The next to be elected may prepare.
 void ElectionMachine::tellNext(bool next) {
-  if (std::exchange(next_, next) != next) act(action::TellNext{next});
+  if (std::exchange(next_, next) != next) at_.act(action::TellNext{next});
 }
 
 void ElectionMachine::predecessorRead(const Result<Node>& node) {
   predecessorWatch_.answered = node.has_value();
-  if (node || phase_ != Phase::standby) return;
+  if (node || at_.phase != Phase::standby) return;
   predecessorWatch_ = {};
   if (node.error().is(Errc::notFound)) return rank();
   // Not ours to read, so not ours to watch either.
-  if (!pausedBy(node.error())) recheckDue_ = now_.boot + recheckSoon;
+  if (!pausedBy(node.error())) recheckDue_ = at_.now.boot + recheckSoon;
 }
 
 void ElectionMachine::parentGone() {
-  tell(Warned{folder() + " is gone; it is made again"});
+  at_.tell(Warned{at_.folder() + " is gone; it is made again"});
   prepared_ = false;
-  if (own_) return loseCandidacy(EndReason::znodeDeleted, "our znode was deleted with its parent");
+  if (at_.own) return loseCandidacy(EndReason::znodeDeleted, "our znode was deleted with its parent");
   newCandidacy(drawBackoff());
 }
 
@@ -312,7 +313,7 @@ void ElectionMachine::reportForeigners() {
 
 void ElectionMachine::reportForeigner(const std::string& child, const char* reason) {
   if (reported_.size() < mostReported && reported_.insert(child).second)
-    tell(ForeignChildIgnored{escaped(child), reason});
+    at_.tell(ForeignChildIgnored{escaped(child), reason});
 }
 
 }  // namespace tenure

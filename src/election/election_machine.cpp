@@ -13,106 +13,84 @@ constexpr auto timeToLeave = 1s;
 constexpr auto recheckWhileAway = 30s;
 constexpr auto firstBackoff = 100ms;
 constexpr auto longestBackoff = 40s;
-constexpr auto firstWordOfAbsence = 3s;
-constexpr auto wordOfAbsence = 10s;
 
 }  // namespace
 
 ElectionMachine::ElectionMachine(ElectionMachineSettings settings, Random random)
-    : settings_(std::move(settings)),
-      paths_(settings_.root, settings_.election),
-      candidates_(settings_.uuid),
-      line_(settings_.self.agreement),
+    : at_(std::move(settings)),
+      health_(at_),
+      record_(at_),
+      leader_(at_),
+      look_(at_),
+      steering_(at_, look_),
+      pause_(at_, record_),
+      terms_(at_, health_, record_),
+      report_(at_),
+      candidates_(at_.settings.uuid),
       electionBackoff_(firstBackoff, longestBackoff, random.fork()),
       termBackoff_(firstBackoff, longestBackoff, random.fork()) {}
 
 std::vector<Action> ElectionMachine::on(const Input& input, const Moment& now) {
-  now_ = now;
-  if (phase_ == Phase::over) return {};
-  if (!awaySince_) away(firstWordOfAbsence);
+  at_.now = now;
+  if (at_.phase == Phase::over) return {};
+  health_.begin();
   // The end of the session says more than the silence before it.
   if (!std::holds_alternative<input::Expired>(input)) checkLease();
   std::visit([this](const auto& in) { handle(in); }, input);
-  bequeath();
-  return std::exchange(actions_, {});
+  terms_.bequeath();
+  return std::exchange(at_.actions, {});
 }
 
 // --- session
 
-/// No connection from now on; that is told again and again, the first time after `patience`.
-void ElectionMachine::away(Duration patience) {
-  connected_ = false;
-  awaySince_ = now_.boot;
-  awayDue_ = now_.boot + patience;
-}
-
-void ElectionMachine::tellAbsence() {
-  if (connected_ || now_.boot < awayDue_) return;
-  awayDue_ = now_.boot + wordOfAbsence;
-  tell(NotConnected{settings_.hosts, inMilliseconds(now_.boot - *awaySince_)});
-}
-
 void ElectionMachine::handle(const input::Connected& in) {
-  tell(SessionConnected{in.session.id, in.session.timeout, in.session.server});
-  const bool another = session_ && (session_->generation != in.session.generation || session_->id != in.session.id);
+  at_.tell(SessionConnected{in.session.id, in.session.timeout, in.session.server});
   // Some servers hand out a new session where a client hopes for its old one. What was ours then belongs to nobody.
-  if (another) {
+  if (health_.isAnother(in.session)) {
     mustSearch_ = true;
     sessionGone(EndReason::sessionExpired);
   }
-  session_ = in.session;
-  connected_ = true;
-  visit_ = 0;
-  visitedAt_ = in.session.greetedAt;
-  touches_.greeted(in.session.greetedAt, in.session.timeout);
-  if (in.session.timeout < shortestSession && !settings_.allowShortSession) {
+  health_.connected(in.session);
+  if (in.session.timeout < shortestSession && !at_.settings.allowShortSession) {
     fatal(Error{Errc::configurationRefused, "the session timeout, negotiated as " + formatDuration(in.session.timeout) +
                                                 ", is below 3s: one slow reply would end a term"});
     return;
   }
-  if (lease_ && in.session.timeout < lease_->timeout()) {
-    lease_->shorten(in.session.timeout);
-    act(action::ShortenLease{in.session.timeout});
-    checkLease();
-  }
-  if (phase_ != Phase::resigning) lookAtOurLast();  // which says it in a write of its own
+  if (health_.shortenLease()) checkLease();
+  if (at_.phase != Phase::resigning) report_.look();  // which says it in a write of its own
   resume();
-  publish();
+  record_.publish();
 }
 
-void ElectionMachine::handle(const input::Suspended&) {
-  away(wordOfAbsence);
-  tell(SessionSuspended{session_ ? session_->id : 0}, lease_ ? token() : FencingToken{});
-}
+void ElectionMachine::handle(const input::Suspended&) { health_.suspended(); }
 
 void ElectionMachine::handle(const input::Expired&) {
-  tell(SessionExpired{session_ ? session_->id : 0}, lease_ ? token() : FencingToken{});
+  at_.tell(SessionExpired{health_.session() ? health_.session()->id : 0}, servedToken());
   sessionGone(EndReason::sessionExpired);
 }
 
 void ElectionMachine::handle(const input::Refused& in) {
-  connected_ = false;
+  at_.connected = false;
   fatal(in.error);
-  if (phase_ == Phase::resigning) finishResignation();
+  if (at_.phase == Phase::resigning) finishResignation();
 }
 
 /// The session took our znode with it. The next one begins from scratch: even the ensemble may be another.
 void ElectionMachine::sessionGone(EndReason reason) {
-  connected_ = false;
-  session_.reset();
+  health_.sessionGone();
   prepared_ = false;
-  if (own_) {
+  if (at_.own) {
     loseCandidacy(reason, "the session expired");
-  } else if (phase_ != Phase::lost && phase_ != Phase::resigning && phase_ != Phase::closing) {
+  } else if (at_.phase != Phase::lost && at_.phase != Phase::resigning && at_.phase != Phase::closing) {
     newCandidacy(0ns);
   }
 }
 
 /// Connected again, or a reply was lost a moment ago: take up the phase from where the servers know it.
 void ElectionMachine::resume() {
-  if (phase_ == Phase::backingOff) return;  // its time has not come
+  if (at_.phase == Phase::backingOff) return;  // its time has not come
   retryAt_.reset();
-  switch (phase_) {
+  switch (at_.phase) {
     case Phase::away: return begin();
     case Phase::preparing: return prepare();
     case Phase::enrolling: mustSearch_ = true; return settle();
@@ -125,10 +103,9 @@ void ElectionMachine::resume() {
     case Phase::marking: return rank();
     case Phase::office:
       if (!ownWatch_.answered) watchOwn();
-      if (!handoverWatch_.answered) watchHandover();
-      if (!pauseWatch_.answered) watchPause();
-      probeDue_ = now_.boot;
-      return probe();
+      steering_.resume();
+      pause_.resume();
+      return health_.probeNow();
     case Phase::resigning: return sendResignation();
     case Phase::lost:
     case Phase::backingOff:
@@ -140,29 +117,28 @@ void ElectionMachine::resume() {
 // --- replies, by the question they answer
 
 void ElectionMachine::handle(const input::NodeRead& in) {
-  if (in.ticket == flow_ && phase_ == Phase::preparing) return metaRead(in.node);
+  if (in.ticket == flow_ && at_.phase == Phase::preparing) return metaRead(in.node);
   if (in.ticket == 0) return;
   if (in.ticket == metaLook_) return metaSeen(in.node);
-  if (in.ticket == reportLook_) return ourLastRead(in.node);
+  if (hears(report_.read(in.ticket, in.node))) return;
   if (in.ticket == ownWatch_.ticket) return ownRead(in.node);
-  if (in.ticket == visit_) return visited(in.node);
+  if (health_.visited(in.ticket, in.node)) return;
   if (in.ticket == predecessorWatch_.ticket) return predecessorRead(in.node);
   if (in.ticket == markerWatch_.ticket) return markerRead(in.node);
-  if (in.ticket == handoverWatch_.ticket) return handoverRead(in.node);
-  if (in.ticket == pauseWatch_.ticket) return pauseRead(in.node);
-  if (in.ticket == leaderLook_) return leaderRead(in.node);
-  if (const auto entry = lineReads_.extract(in.ticket)) return standbyRead(entry.mapped(), in.node);
+  if (steering_.read(in.ticket, in.node) || pause_.read(in.ticket, in.node)) return;
+  if (leader_.read(in.ticket, in.node)) return;
+  heed(look_.read(in.ticket, in.node));
 }
 
 void ElectionMachine::handle(const input::Written& in) {
   if (in.ticket == 0) return;
-  if (in.ticket == probe_) return probed(in.sentAt, in.result);
-  if (in.ticket == publication_) return published(in.result);
-  if (in.ticket == reportWrite_) return reported(in.result);
+  if (health_.isProbe(in.ticket)) return probed(in.sentAt, in.result);
+  if (record_.published(in.ticket, in.result)) return;
+  if (hears(report_.written(in.ticket, in.result))) return;
   if (in.ticket != flow_) return;
-  if (phase_ == Phase::settling) return settled(in.result);
-  if (phase_ == Phase::marking) return marked(in.sentAt, in.result);
-  if (phase_ == Phase::resigning) return resigned(in.result);
+  if (at_.phase == Phase::settling) return settled(in.result);
+  if (at_.phase == Phase::marking) return marked(in.sentAt, in.result);
+  if (at_.phase == Phase::resigning) return resigned(in.result);
 }
 
 void ElectionMachine::handle(const input::Changed& in) {
@@ -179,82 +155,79 @@ void ElectionMachine::handle(const input::Changed& in) {
     return;
   }
   if (in.ticket == markerWatch_.ticket) {
-    if (phase_ == Phase::barrier || phase_ == Phase::readingMarker) readMarker();
-    if (phase_ == Phase::ranking) markerWatch_ = {};  // what was seen is out of date
+    if (at_.phase == Phase::barrier || at_.phase == Phase::readingMarker) readMarker();
+    if (at_.phase == Phase::ranking) markerWatch_ = {};  // what was seen is out of date
     return;
   }
-  if (in.ticket == handoverWatch_.ticket) watchHandover();
-  if (in.ticket == pauseWatch_.ticket) watchPause();
+  if (!steering_.changed(in.ticket)) pause_.changed(in.ticket);
 }
 
 // --- time
 
 std::optional<BootTime> ElectionMachine::wakeAt() const {
-  if (phase_ == Phase::over) return std::nullopt;
+  if (at_.phase == Phase::over) return std::nullopt;
   std::optional<BootTime> earliest;
   const auto also = [&earliest](BootTime at) { earliest = earliest ? std::min(*earliest, at) : at; };
   if (retryAt_) also(*retryAt_);
-  if (!connected_ && awaySince_ && phase_ != Phase::closing) also(awayDue_);
-  if (leaveBy_ && phase_ != Phase::closing) also(*leaveBy_);
-  if (phase_ == Phase::standby || phase_ == Phase::observing) also(recheckDue_);
-  if (letsPass() && connected_ && lineLook_ == 0) also(lookDue_);
-  if (visiting() && visit_ == 0) also(visitDue());
-  if (probing() && connected_ && probe_ == 0) also(probeDue_);
-  if (phase_ == Phase::barrier && !barrier_.over(now_.boot).empty()) {
-    if (const std::optional<BootTime> more = touches_.countMoreAt(now_.boot)) also(*more);
-  } else if (phase_ == Phase::barrier) {
-    also(barrier_.limit());
-    if (liveness_ == 0 && barrier_.endsWithHolder()) also(livenessDue_);
+  if (const std::optional<BootTime> due = health_.wakeAt()) also(*due);
+  if (leaveBy_ && at_.phase != Phase::closing) also(*leaveBy_);
+  if (at_.phase == Phase::standby || at_.phase == Phase::observing) also(recheckDue_);
+  if (letsPass() && at_.connected && !look_.isUnderWay()) also(look_.dueAt());
+  if (at_.phase == Phase::barrier && !terms_.barrier().over(at_.now.boot).empty()) {
+    if (const std::optional<BootTime> more = health_.countsMoreAt()) also(*more);
+  } else if (at_.phase == Phase::barrier) {
+    also(terms_.barrier().limit());
+    if (liveness_ == 0 && terms_.barrier().endsWithHolder()) also(livenessDue_);
   }
-  if (phase_ == Phase::office) {
-    also(lease_->hardLimit());
-    if (!softLimitTold_) also(lease_->softLimit());
-    if (const std::optional<BootTime> due = steerAt()) also(*due);
-    if (const std::optional<BootTime> due = pauseAt()) also(*due);
+  if (at_.phase == Phase::office) {
+    if (const std::optional<BootTime> due = steering_.wakeAt()) also(*due);
+    if (const std::optional<BootTime> due = pause_.wakeAt()) also(*due);
   }
   return earliest;
 }
 
 void ElectionMachine::handle(const input::Tick&) {
-  if (leaveBy_ && now_.boot >= *leaveBy_) return close();
-  if (phase_ != Phase::closing) tellAbsence();
-  if (retryAt_ && now_.boot >= *retryAt_) {
+  if (leaveBy_ && at_.now.boot >= *leaveBy_) return close();
+  if (at_.phase != Phase::closing) health_.tellAbsence();
+  if (retryAt_ && at_.now.boot >= *retryAt_) {
     retryAt_.reset();
-    if (phase_ == Phase::backingOff) return begin();
-    if (connected_) return resume();
+    if (at_.phase == Phase::backingOff) return begin();
+    if (at_.connected) return resume();
   }
-  if ((phase_ == Phase::standby || phase_ == Phase::observing) && now_.boot >= recheckDue_) {
+  if ((at_.phase == Phase::standby || at_.phase == Phase::observing) && at_.now.boot >= recheckDue_) {
     electionBackoff_.reset();
-    recheckDue_ = now_.boot + recheckWhileAway;
-    if (connected_) return rank();
+    recheckDue_ = at_.now.boot + recheckWhileAway;
+    if (at_.connected) return rank();
   }
-  if (visiting()) visit();
-  if (letsPass()) lookAtLine();
-  if (phase_ == Phase::barrier) judgeBarrier();
-  if (probing()) probe();
-  lookAtPauseAgain();
-  steer();
+  health_.visit();
+  if (letsPass()) look_.look();
+  if (at_.phase == Phase::barrier) judgeBarrier();
+  health_.probe();
+  pause_.tick();
+  steering_.tick();
 }
 
 // --- ends and beginnings
 
 void ElectionMachine::endTerm(EndReason reason) {
-  lease_->end();
-  phase_ = Phase::lost;
-  flow_ = probe_ = lineLook_ = 0;
-  lineReads_.clear();
-  handoverWatch_ = pauseWatch_ = {};
-  act(action::LoseTerm{reason});
+  health_.endLease();
+  at_.phase = Phase::lost;
+  flow_ = 0;
+  health_.dropProbe();
+  look_.dropTickets();
+  steering_.dropTickets();
+  pause_.dropTickets();
+  at_.act(action::LoseTerm{reason});
 }
 
 void ElectionMachine::loseCandidacy(EndReason reason, const std::string& why) {
-  tell(CandidacyLost{why}, lease_ ? token() : FencingToken{});
-  const bool inOffice = phase_ == Phase::office;
+  at_.tell(CandidacyLost{why}, servedToken());
+  const bool inOffice = at_.phase == Phase::office;
   if (inOffice) endTerm(reason);
   ownWatch_ = {};
-  own_.reset();
-  if (inOffice || phase_ == Phase::lost || phase_ == Phase::closing) return;
-  if (phase_ == Phase::resigning) return finishResignation();
+  at_.own.reset();
+  if (inOffice || at_.phase == Phase::lost || at_.phase == Phase::closing) return;
+  if (at_.phase == Phase::resigning) return finishResignation();
   newCandidacy(reason == EndReason::sessionExpired ? Duration{0} : drawBackoff());
 }
 
@@ -262,25 +235,24 @@ void ElectionMachine::newCandidacy(Duration delay) {
   dropTickets();
   tellNext(false);
   stands_ = false;
-  forgetTerm();
-  phase_ = Phase::away;
-  own_.reset();
-  lease_.reset();
-  barrier_ = {};
-  barrierTold_ = barrierEndTold_ = {};
+  record_.forgetTerm();
+  at_.phase = Phase::away;
+  at_.own.reset();
+  health_.forgetLease();
+  terms_.forgetBarrier();
   predecessor_.clear();
-  leader_.clear();
-  candidates_ = Candidates{settings_.uuid};
+  leader_.forget();
+  candidates_ = Candidates{at_.settings.uuid};
   if (leaving_) return close();
   if (fatal_) return fatal(*std::exchange(fatal_, std::nullopt));
   if (delay <= 0ns) return begin();
-  phase_ = Phase::backingOff;
-  retryAt_ = now_.boot + delay;
+  at_.phase = Phase::backingOff;
+  retryAt_ = at_.now.boot + delay;
 }
 
 void ElectionMachine::begin() {
-  if (!connected_) {
-    phase_ = Phase::away;
+  if (!at_.connected) {
+    at_.phase = Phase::away;
   } else if (!prepared_) {
     prepare();
   } else {
@@ -289,16 +261,21 @@ void ElectionMachine::begin() {
 }
 
 void ElectionMachine::dropTickets() {
-  flow_ = probe_ = visit_ = liveness_ = metaLook_ = lineLook_ = leaderLook_ = publication_ = 0;
-  lineReads_.clear();
-  ownWatch_ = predecessorWatch_ = markerWatch_ = handoverWatch_ = pauseWatch_ = {};
+  flow_ = liveness_ = metaLook_ = 0;
+  health_.dropTickets();
+  ownWatch_ = predecessorWatch_ = markerWatch_ = {};
+  record_.dropTickets();
+  leader_.dropTickets();
+  look_.dropTickets();
+  steering_.dropTickets();
+  pause_.dropTickets();
   retryAt_.reset();
 }
 
 /// The connection went away under a question. Connected or the timer takes it up again, whichever comes first.
 void ElectionMachine::pause() {
   flow_ = 0;
-  retryAt_ = now_.boot + pauseAfterLostReply;
+  retryAt_ = at_.now.boot + pauseAfterLostReply;
 }
 
 bool ElectionMachine::pausedBy(const Error& error) {
@@ -310,7 +287,7 @@ bool ElectionMachine::pausedBy(const Error& error) {
 }
 
 Duration ElectionMachine::drawBackoff() {
-  const Duration longest = session_ ? 2 * session_->timeout : longestBackoff;
+  const Duration longest = health_.session() ? 2 * health_.session()->timeout : longestBackoff;
   return std::min<Duration>(electionBackoff_.next() + firstBackoff, longest);
 }
 
@@ -318,9 +295,9 @@ Duration ElectionMachine::drawBackoff() {
 void ElectionMachine::fail(const Error& error) {
   if (error.is(Errc::authenticationFailed) || error.is(Errc::permissionDenied)) return fatal(error);
   const Duration delay = drawBackoff();
-  tell(ElectionFailed{error.message(), inMilliseconds(delay)});
-  if (own_) {
-    act(action::Remove{0, own_->path});
+  at_.tell(ElectionFailed{error.message(), inMilliseconds(delay)});
+  if (at_.own) {
+    at_.act(action::Remove{0, at_.own->path});
     mustSearch_ = true;
   }
   prepared_ = false;
@@ -328,43 +305,43 @@ void ElectionMachine::fail(const Error& error) {
 }
 
 void ElectionMachine::fatal(const Error& error) {
-  if (phase_ == Phase::office) endTerm(EndReason::leaseLost);
-  if (phase_ == Phase::lost || phase_ == Phase::resigning) {
+  if (at_.phase == Phase::office) endTerm(EndReason::leaseLost);
+  if (at_.phase == Phase::lost || at_.phase == Phase::resigning) {
     fatal_ = error;
     return;
   }
-  if (phase_ == Phase::closing) return;
+  if (at_.phase == Phase::closing) return;
   dropTickets();
-  phase_ = Phase::over;
-  act(action::CloseSession{});
-  act(action::ReportFatal{error});
+  at_.phase = Phase::over;
+  at_.act(action::CloseSession{});
+  at_.act(action::ReportFatal{error});
 }
 
 void ElectionMachine::handle(const input::LeaveAsked& in) {
   if (leaving_) return;
   leaving_ = true;
-  careerIsHome_ = false;  // for all we know
-  leaveBy_ = now_.boot + timeToLeave;
-  if (!connected_) return close();
-  if (phase_ == Phase::office || phase_ == Phase::lost) return resign(in.how, false);
+  terms_.setCareerHome(false);  // for all we know
+  leaveBy_ = at_.now.boot + timeToLeave;
+  if (!at_.connected) return close();
+  if (at_.phase == Phase::office || at_.phase == Phase::lost) return resign(in.how, false);
   // A busy marker on its way is waited for and taken back.
-  if (phase_ == Phase::marking || phase_ == Phase::resigning) return;
-  if (!own_) return close();
+  if (at_.phase == Phase::marking || at_.phase == Phase::resigning) return;
+  if (!at_.own) return close();
   resign(Resignation::unclean, false);
 }
 
 void ElectionMachine::close() {
-  if (lease_) act(action::EndLease{});
+  if (health_.hasServed()) at_.act(action::EndLease{});
   dropTickets();
   leaveBy_.reset();
-  phase_ = Phase::closing;
-  act(action::CloseSession{});
+  at_.phase = Phase::closing;
+  at_.act(action::CloseSession{});
 }
 
 void ElectionMachine::handle(const input::Closed&) {
-  if (phase_ != Phase::closing) return;
-  phase_ = Phase::over;
-  act(action::ReportLeft{});
+  if (at_.phase != Phase::closing) return;
+  at_.phase = Phase::over;
+  at_.act(action::ReportLeft{});
 }
 
 std::string ElectionMachine::describe() const {
@@ -384,9 +361,9 @@ std::string ElectionMachine::describe() const {
                                    "backing off",
                                    "leaving",
                                    "over"};
-  std::string text = names[static_cast<std::size_t>(phase_)];
-  if (own_) text += ", znode " + own_->name + ", czxid " + std::to_string(own_->czxid);
-  if (phase_ == Phase::standby) text += ", " + std::to_string(ahead_) + " ahead";
+  std::string text = names[static_cast<std::size_t>(at_.phase)];
+  if (at_.own) text += ", znode " + at_.own->name + ", czxid " + std::to_string(at_.own->czxid);
+  if (at_.phase == Phase::standby) text += ", " + std::to_string(ahead_) + " ahead";
   if (foreigners_ > 0) text += ", " + std::to_string(foreigners_) + " foreign children";
   return text;
 }

@@ -1,0 +1,212 @@
+#include "election/own_terms.hpp"
+
+#include <algorithm>
+
+namespace tenure {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t mostServed = 32;
+constexpr const char* nothingRuns = "its term did not end in order, but nothing of it runs any more";
+
+}  // namespace
+
+// --- the term before
+
+void OwnTerms::see(const Node& node) {
+  markerVersion_ = node.stat.version;
+  MarkerRecord marker = parseMarkerRecord(node.data);
+  // We know of our own last term what others may not have been told yet.
+  if (marker.busy && marker.candidate == at_.settings.uuid && marker.token == ended_) marker.nothingRuns = true;
+  barrier_.see(marker, at_.token(), at_.now.boot);
+}
+
+std::string_view OwnTerms::judgeBarrier() {
+  const std::string_view how = barrier_.over(at_.now.boot);
+  if (barrier_.waiting() && std::exchange(barrierTold_, barrier_.began()) != barrier_.began()) {
+    const MarkerRecord& marker = barrier_.marker();
+    at_.tell(BarrierBegan{marker.token.value, marker.known ? marker.id.value : "unknown", marker.barrierLimit,
+                          whyItWaits(marker)});
+    if (how.empty()) {
+      at_.settings.self.waitsSince = at_.now.wall - inMilliseconds(at_.now.boot - barrier_.began());
+      record_.publish();
+    }
+  }
+  if (!how.empty() && std::exchange(barrierEndTold_, barrierTold_) != barrierTold_)
+    at_.tell(BarrierEnded{std::string(how), inMilliseconds(at_.now.boot - barrier_.began())});
+  return how;
+}
+
+void OwnTerms::forgetBarrier() {
+  barrier_ = {};
+  barrierTold_ = barrierEndTold_ = {};
+}
+
+// --- our term
+
+MarkerRecord OwnTerms::ownMarker(bool busy, HolderFate fate) const {
+  MarkerRecord marker;
+  marker.known = true;
+  marker.busy = busy;
+  marker.token = at_.token();
+  marker.candidate = at_.settings.uuid;
+  marker.id = at_.settings.self.id;
+  marker.holder = at_.settings.self.process;
+  marker.since = at_.now.wall;
+  marker.barrierLimit = at_.settings.barrierLimit.value_or(health_.session()->timeout / 2);
+  marker.spawns = at_.settings.spawns;
+  marker.fate = fate;
+  marker.lost = lost_;
+  return marker;
+}
+
+/// The leader after a term has to know whether that term's process may have died in it: of those before the last one
+/// the marker says so. To be seen alive proves nothing: a process whose handler hangs is about to end with it. A
+/// candidate that stands again has its handlers behind it.
+void OwnTerms::findLostTerms(const Candidates& candidates) {
+  const MarkerRecord& before = barrier_.marker();
+  lost_ = before.lost;
+  lost_.unknownUpTo = std::min(lost_.unknownUpTo, FencingToken{at_.token().value - 1});  // of our own we shall know
+  const bool standsAgain = before.fate != HolderFate::died && candidates.standsBehind(before.candidate);
+  if (before.known && before.token.value != 0 && before.token < at_.token())
+    lost_.tell(before.token, !mayHaveDied(before) || standsAgain);
+  for (const FencingToken served : served_) lost_.tell(served, true);
+}
+
+std::vector<MultiOp> OwnTerms::claim(std::int32_t metaVersion, const Candidates& candidates) {
+  findLostTerms(candidates);
+  return {CheckOp{at_.own->path}, CheckOp{at_.paths.meta, metaVersion},
+          SetOp{at_.paths.marker, toJson(ownMarker(true)), markerVersion_}};
+}
+
+/// An earlier term of this very process is nobody to evict; the process that it followed may be.
+std::optional<ProcessIdentity> OwnTerms::uncleanPredecessor() const {
+  if (barrier_.uncleanPredecessor() == at_.settings.self.process) return servedAfter_;
+  return barrier_.uncleanPredecessor();
+}
+
+std::chrono::milliseconds OwnTerms::idleBefore() const {
+  const MarkerRecord& before = barrier_.marker();
+  if (!before.known || before.busy || before.token.value == 0 || before.fate == HolderFate::died) return 0ms;
+  return std::max(1ms, at_.now.wall - before.since);
+}
+
+TermIdentity OwnTerms::begin(const MetaRecord& meta) {
+  if (served_.size() == mostServed) served_.erase(served_.begin());
+  served_.push_back(at_.token());
+  careerIsHome_ = false;
+  servedAfter_ = uncleanPredecessor();
+  servedAs_ = ownMarker(true);
+
+  TermIdentity term;
+  term.election = at_.settings.election;
+  term.electionPath = at_.paths.election;
+  term.ensemble = meta.ensemble;
+  term.generation = meta.generation;
+  term.token = at_.token();
+  term.candidate = at_.settings.uuid;
+  term.candidateId = at_.settings.self.id;
+  term.holder = at_.settings.self.process;
+  term.uncleanPredecessor = servedAfter_;
+  term.lost = lost_;
+  return term;
+}
+
+// --- its end
+
+void OwnTerms::end(Resignation how) {
+  resignation_ = how;
+  if (how == Resignation::nothingRuns) ended_ = servedAs_.token;
+}
+
+MarkerRecord OwnTerms::overMarker(std::string why, HolderFate fate) const {
+  MarkerRecord marker = servedAs_;
+  marker.nothingRuns = true;
+  marker.why = std::move(why);
+  marker.fate = fate;
+  return marker;
+}
+
+MarkerRecord OwnTerms::lateReport() const { return overMarker(nothingRuns, HolderFate::outlived); }
+
+std::vector<MultiOp> OwnTerms::giveBack(const MarkerRecord& marker) const {
+  return {CheckOp{at_.own->path}, SetOp{at_.paths.marker, toJson(marker), markerVersion_}, RemoveOp{at_.own->path}};
+}
+
+std::optional<std::vector<MultiOp>> OwnTerms::lastWords() const {
+  if (resignation_ == Resignation::clean) return giveBack(ownMarker(false));
+  if (resignation_ == Resignation::nothingRuns) return giveBack(lateReport());
+  if (!careerIsHome_) return std::nullopt;
+  // Its effects may still come, but nothing that it had in work has killed us.
+  return giveBack(ownMarker(true, HolderFate::outlived));
+}
+
+bool OwnTerms::concede() {
+  if (resignation_ == Resignation::unclean && !careerIsHome_) return false;
+  resignation_ = Resignation::unclean;
+  careerIsHome_ = false;
+  return true;
+}
+
+// --- the last will
+
+std::optional<OwnTerms::Bequest> OwnTerms::bequest() const {
+  using Phase = ElectionPhase;
+  const std::optional<SessionInfo>& session = health_.session();
+  if (!session || at_.phase == Phase::over) return std::nullopt;
+  Bequest bequest{session->generation, session->id, session->server, {}, lost_};
+  const bool inOrder =
+      at_.phase == Phase::office || (at_.phase == Phase::resigning && resignation_ == Resignation::clean);
+  if (at_.own && health_.hasServed() && inOrder) bequest.resigns = at_.own->path;
+  return bequest;
+}
+
+void OwnTerms::bequeath() {
+  const std::optional<Bequest> now = bequest();
+  if (now == bequeathed_) return;
+  bequeathed_ = now;
+  action::Bequeath told;
+  if (now) {
+    told.will = Will{*health_.session(), {}};
+    const bool passesOn = uncleanPredecessor().has_value();
+    const char* why = "nothing of its term runs any more; what the one before it may have locked is still looked for";
+    if (!now->resigns.empty())
+      told.will->resignation =
+          giveBack(passesOn ? overMarker(why, HolderFate::died) : ownMarker(false, HolderFate::died));
+  }
+  at_.actions.emplace(at_.actions.begin(), std::move(told));
+}
+
+// --- a late report
+
+void LateReport::look() {
+  if (!report_ || !at_.connected || write_ != 0) return;
+  look_ = at_.newTicket();
+  at_.act(action::Read{look_, action::Subject::ourLast, at_.paths.marker, false});
+}
+
+LateReport::News LateReport::read(Ticket ticket, const Result<Node>& node) {
+  if (ticket == 0 || ticket != look_) return News::foreign;
+  look_ = 0;
+  if (!report_) return News::awaiting;
+  if (!node) return end(node.error());
+  const SetOp write{at_.paths.marker, toJson(*report_), node->stat.version};
+  if (!isOfThisWill(node->data, write)) return end({});
+  write_ = at_.newTicket();
+  at_.act(action::Write{write_, action::Purpose::report, {write}});
+  return News::awaiting;
+}
+
+LateReport::News LateReport::written(Ticket ticket, const Result<void>& result) {
+  return ticket == 0 || ticket != write_ ? News::foreign : end(result);
+}
+
+LateReport::News LateReport::end(const Result<void>& result) {
+  write_ = 0;
+  const bool settled = result || result.error().is(Errc::versionMismatch) || result.error().is(Errc::notFound);
+  if (settled) report_.reset();  // else Connected asks again
+  return News::ended;
+}
+
+}  // namespace tenure

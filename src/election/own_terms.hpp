@@ -1,0 +1,126 @@
+/// Our terms, the term before each, and what the marker says of them:
+///
+///     marker read ─► barrier ─► claimed: busy, ours ─► a term ─► how it ended ─► last words: idle, over, or still busy
+///                                                        └─ the process dies ─► the will's words
+///
+/// Whether the marker may say that a term has ended is decided in lastWords() and in the will alone.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "election/barrier.hpp"
+#include "election/candidates.hpp"
+#include "election/own_record.hpp"
+#include "election/session_health.hpp"
+
+namespace tenure {
+
+class OwnTerms {
+ public:
+  OwnTerms(Contention& at, const SessionHealth& health, OwnRecord& record)
+      : at_(at), health_(health), record_(record) {}
+
+  // --- the term before
+
+  /// Takes in the marker as it was read.
+  void see(const Node& marker);
+  /// Tells that the wait at the barrier begins and, once it is over, how it ended. Empty: it goes on.
+  std::string_view judgeBarrier();
+  Barrier& barrier() noexcept { return barrier_; }
+  const Barrier& barrier() const noexcept { return barrier_; }
+  void forgetBarrier();
+
+  // --- our term
+
+  /// The write that proves us a candidate, meta and the marker unchanged since we read them, and makes the marker ours.
+  std::vector<MultiOp> claim(std::int32_t metaVersion, const Candidates& candidates);
+  void claimed() noexcept { ++markerVersion_; }
+  TermIdentity begin(const MetaRecord& meta);
+  /// How long nobody led; 0: the term before did not end in order, or there was none.
+  std::chrono::milliseconds idleBefore() const;
+
+  // --- its end
+
+  /// Whether the career of our last term has come home: nothing that it had in work has killed us.
+  void setCareerHome(bool isHome) noexcept { careerIsHome_ = isHome; }
+  void end(Resignation how);
+  Resignation resignation() const noexcept { return resignation_; }
+  /// What is still to be said of our last term after Resignation::nothingRuns, should its last words not arrive.
+  MarkerRecord lateReport() const;
+  /// The write that gives our znode back, and the marker its last words; nullopt: nothing may be said, only the znode
+  /// goes.
+  std::optional<std::vector<MultiOp>> lastWords() const;
+  /// Our znode had gone before, or the marker is no longer ours. False: nothing else is left to do.
+  bool concede();
+
+  /// Tells what another process has to do should this one die, where that has changed. Told before what else an input
+  /// brings about: a will that is taken back must not outlive the reason for it.
+  void bequeath();
+
+ private:
+  /// What is told of our will, without the secrets.
+  struct Bequest {
+    std::uint64_t generation = 0;
+    std::int64_t session = 0;
+    std::string server;
+    std::string resigns;  // the znode, empty when only the session is to be closed
+    LostTerms lost;
+    friend bool operator==(const Bequest&, const Bequest&) = default;
+  };
+
+  MarkerRecord overMarker(std::string why, HolderFate fate) const;
+  MarkerRecord ownMarker(bool busy, HolderFate fate = HolderFate::untold) const;
+  std::vector<MultiOp> giveBack(const MarkerRecord& marker) const;
+  void findLostTerms(const Candidates& candidates);
+  std::optional<ProcessIdentity> uncleanPredecessor() const;
+  std::optional<Bequest> bequest() const;
+
+  Contention& at_;
+  const SessionHealth& health_;
+  OwnRecord& record_;
+  Barrier barrier_;
+  BootTime barrierTold_{};     // the one whose beginning was told last
+  BootTime barrierEndTold_{};  // and whose end
+  std::int32_t markerVersion_ = 0;
+  LostTerms lost_;                              // as of the term that begins
+  std::vector<FencingToken> served_;            // the newest terms of this very process, which lives
+  MarkerRecord servedAs_;                       // what our last term wrote when it began
+  std::optional<ProcessIdentity> servedAfter_;  // whom it followed uncleanly
+  FencingToken ended_;                          // the last of our terms of which nothing runs any more
+  Resignation resignation_ = Resignation::clean;
+  bool careerIsHome_ = false;
+  std::optional<Bequest> bequeathed_;
+};
+
+/// A term of ours that was lost, and has come home since: its marker may be busy still, and the next leader waits. No
+/// version of before the loss is trusted: a marker that was made again counts from zero.
+class LateReport {
+ public:
+  enum class News {
+    foreign,   // not an answer to this
+    awaiting,  // another answer
+    ended,     // said, not needed, or to be tried again when we are connected again
+  };
+
+  explicit LateReport(Contention& at) : at_(at) {}
+
+  void keep(MarkerRecord report) { report_ = std::move(report); }
+  void drop() { report_.reset(); }
+  /// If there is one, and a connection.
+  void look();
+  bool isUnderWay() const noexcept { return look_ != 0; }
+  News read(Ticket ticket, const Result<Node>& node);
+  News written(Ticket ticket, const Result<void>& result);
+
+ private:
+  News end(const Result<void>& result);
+
+  Contention& at_;
+  std::optional<MarkerRecord> report_;
+  Ticket look_ = 0;
+  Ticket write_ = 0;
+};
+
+}  // namespace tenure

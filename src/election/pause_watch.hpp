@@ -1,0 +1,50 @@
+/// Whether work may begin in our term. The election is paused by the data of its `pause` znode, and goes on when that
+/// is emptied or deleted, or when its time has passed:
+///
+///     elected ── unread ──► none ⇄ paused ──► paused, and at rest
+///
+/// The first read of a term goes out after the write that took office, so it sees every pause that was written before.
+#pragma once
+
+#include "election/own_record.hpp"
+
+namespace tenure {
+
+class PauseWatch {
+ public:
+  PauseWatch(Contention& at, OwnRecord& record) : at_(at), record_(record) {}
+
+  /// We have taken office: nothing is read yet.
+  void begin();
+  /// Connected again, in office.
+  void resume();
+  void tick();
+  /// When to look again, or when the pause ends: the sooner of both.
+  std::optional<BootTime> wakeAt() const;
+  void dropTickets() noexcept { watch_ = {}; }
+
+  // Each tells whether the ticket is ours:
+  bool read(Ticket ticket, const Result<Node>& node);
+  bool ensured(Ticket ticket, const Result<void>& result);
+  bool changed(Ticket ticket);
+
+  /// The career has nothing in hand any more.
+  void cameToRest(FencingToken term);
+
+ private:
+  bool isOurs(Ticket ticket) const noexcept { return ticket != 0 && ticket == watch_.ticket; }
+  void look();
+  void lookFailed(const Error& error);
+  void heed(std::optional<Pause> pause);
+
+  Contention& at_;
+  OwnRecord& record_;
+  ZnodeWatch watch_;
+  std::optional<Pause> pause_;  // in office, and heeded
+  BootTime seen_{};
+  std::optional<BootTime> lookDue_;  // after a look that failed
+  bool isRead_ = false;              // in this term
+  bool isRefusalTold_ = false;
+};
+
+}  // namespace tenure

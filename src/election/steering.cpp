@@ -1,0 +1,155 @@
+#include "election/steering.hpp"
+
+#include <algorithm>
+
+namespace tenure {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto lookForLatecomers = 100ms;  // and after a second not as often
+constexpr int soonest = 10;
+/// How long a wish that nobody wrote down may take to begin.
+constexpr std::chrono::milliseconds wishStands{30'000};
+/// Calendar clocks may be set: look at ours now and then.
+constexpr std::chrono::milliseconds longestSleep{60'000};
+
+std::string nameOf(const std::optional<CandidateUuid>& target) { return target ? target->value : std::string{}; }
+
+}  // namespace
+
+void Steering::begin() {
+  isHonoured_ = false;
+  wish_.reset();
+  look_.forget();
+  look_.dueAt(at_.now.boot + lookInterval());
+}
+
+// --- what is wished for
+
+void Steering::watch() {
+  watch_ = {at_.newTicket(), false};
+  at_.act(action::Read{watch_.ticket, action::Subject::handover, at_.paths.handover, true});
+}
+
+bool Steering::read(Ticket ticket, const Result<Node>& node) {
+  if (!isOurs(ticket)) return false;
+  if (node) take(*node);
+  if (!node && node.error().is(Errc::notFound)) at_.act(action::EnsurePath{watch_.ticket, at_.paths.handover, {}});
+  return true;
+}
+
+void Steering::take(const Node& node) {
+  watch_.answered = true;
+  std::optional<HandoverRequest> request = parseHandoverRequest(node.data);
+  if (request && request->term == at_.token() && at_.now.wall <= request->until)
+    return pursue({*std::move(request), true});
+  if (!wish_ || !wish_->written || isHonoured_) return;
+  at_.tell(HandoverCancelled{wish_->request.by}, at_.token());
+  wish_.reset();
+}
+
+bool Steering::ensured(Ticket ticket, const Result<void>& result) {
+  if (!isOurs(ticket)) return false;
+  if (result) watch();
+  return true;
+}
+
+bool Steering::changed(Ticket ticket) {
+  if (!isOurs(ticket)) return false;
+  watch();
+  return true;
+}
+
+void Steering::wanted(const input::HandoverWanted& in) {
+  if (in.term == at_.token()) pursue({{in.term, in.by, in.to, at_.now.wall + wishStands, {}}, false});
+}
+
+void Steering::pursue(Wish wish) {
+  if (at_.phase != ElectionPhase::office || isHonoured_ || (wish_ && wish_->request == wish.request)) return;
+  wish_ = std::move(wish);
+  const HandoverRequest& request = wish_->request;
+  if (at_.now.wall < request.at)
+    at_.tell(HandoverScheduled{request.by, nameOf(request.to), request.at - at_.now.wall}, at_.token());
+  look_.dueAt(at_.now.boot);
+  tick();
+}
+
+// --- how it is done
+
+void Steering::tick() {
+  if (at_.phase != ElectionPhase::office || isHonoured_) return;
+  if (!wish_ && !looksBack()) return;
+  if (!wish_) return look_.look();
+  const HandoverRequest& request = wish_->request;
+  if (at_.now.wall < request.at) return;
+  if (at_.now.wall > request.until) return decline(wish_->waitsFor.empty() ? "its time has passed" : wish_->waitsFor);
+  if (request.to == at_.settings.uuid) return decline("it leads already");
+  look_.look();
+}
+
+std::optional<BootTime> Steering::wakeAt() const {
+  if (isHonoured_) return std::nullopt;
+  if (wish_ && at_.now.wall < wish_->request.at)
+    return at_.now.boot + std::min(wish_->request.at - at_.now.wall, longestSleep);
+  if (!at_.connected || look_.isUnderWay()) return std::nullopt;
+  return wish_ || looksBack() ? std::optional(look_.dueAt()) : std::nullopt;
+}
+
+void Steering::honour() {
+  isHonoured_ = true;
+  at_.tell(HandoverAsked{wish_->request.by, nameOf(wish_->request.to)}, at_.token());
+  at_.act(action::AskHandover{wish_->request.by});
+}
+
+void Steering::decline(const std::string& why) {
+  at_.tell(HandoverDeclined{wish_->request.by, nameOf(wish_->request.to), why}, at_.token());
+  wish_.reset();
+}
+
+void Steering::handOverTo(const StandbyLine::Successor& successor) {
+  if (!successor.znode.empty()) return makeWay(successor.znode);
+  if (!wish_->request.to && successor.why.empty()) return honour();  // alone
+  if (!successor.mayCome) return decline(successor.why);
+  wish_->waitsFor = successor.why;
+  look_.dueAt(at_.now.boot + (++wish_->looks < soonest ? lookForLatecomers : LineLook::lookAgainAfter));
+}
+
+/// The target is next, or those before it have to go.
+void Steering::makeWay(const std::string& target) {
+  const std::vector<StandbyLine::StandbyEntry> behind = look_.line().behind(at_.own->czxid);
+  if (behind.front().name == target) return honour();
+  for (auto between = behind.begin(); between->name != target; ++between) {
+    at_.tell(CandidateSentBack{between->name}, at_.token());
+    at_.act(action::Write{0, action::Purpose::sendBack, {CheckOp{at_.own->path}, RemoveOp{at_.child(between->name)}}});
+  }
+  // What we ask next is answered after these writes. A candidate that is still there then was kept by a failure.
+  look_.dueAt(at_.now.boot + (std::exchange(wish_->wayMade, true) ? Duration{LineLook::lookAgainAfter} : Duration{0}));
+  look_.look();
+}
+
+// --- the line behind us
+
+Duration Steering::lookInterval() const {
+  return std::clamp<Duration>(at_.settings.self.preferredAfter / 4, 100ms, 10s);
+}
+
+/// For candidates that are preferred, unless we are ourselves, and for those whose settings differ from ours.
+bool Steering::looksBack() const noexcept {
+  return at_.settings.self.preference != Preference::preferred || !at_.settings.self.agreement.empty();
+}
+
+void Steering::lineSeen() {
+  look_.dueAt(at_.now.boot + lookInterval());
+  // A request that stands, also one for later, goes before any preference.
+  if (wish_) {
+    if (at_.now.wall >= wish_->request.at) handOverTo(look_.line().successor(at_.own->czxid, wish_->request.to));
+    return;
+  }
+  if (at_.settings.self.preference == Preference::preferred) return;
+  if (const auto target = look_.line().preferred(at_.own->czxid, at_.now.boot))
+    return pursue({{at_.token(), "preference", target, at_.now.wall + wishStands, {}}, false});
+  look_.dueAt(std::min(look_.dueAt(), look_.line().preferredAt(at_.own->czxid)));
+}
+
+}  // namespace tenure
