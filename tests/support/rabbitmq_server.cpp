@@ -68,9 +68,15 @@ void RabbitServer::stop() {
   broker_.reset();
 }
 
+/// While the broker was down another program may have taken its port between nodes, which only the port mapper knows.
 void RabbitServer::start() {
-  launch();
-  if (!waitUntilServing()) throw std::runtime_error("RabbitMQ does not start again:\n" + log());
+  for (int attempt = 0; attempt < startAttempts; ++attempt) {
+    ports_.at(2) = freePorts(1).front();
+    launch();
+    if (waitUntilServing()) return;
+    broker_.reset();
+  }
+  throw std::runtime_error("RabbitMQ does not start again:\n" + log());
 }
 
 void RabbitServer::restart() {
