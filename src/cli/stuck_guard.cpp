@@ -8,7 +8,6 @@ namespace tenure::cli {
 namespace {
 
 constexpr std::chrono::minutes askAgain{1};  // while it is stuck
-constexpr std::chrono::hours blamedFor{24};
 
 /// The longest that a rate limit keeps a message from its start.
 Duration slowestTurn(const RateLimits* limits) {
@@ -73,7 +72,7 @@ void StuckGuard::look() {
   ask({*stuckIn_, figures->first->value, systemClock().wallNow()}, *seen.waiting, *quiet);
 }
 
-/// It moves, or does not lead.
+/// This leader works again, or its term is over.
 void StuckGuard::forget() {
   stuckIn_.reset();
   isStuck_ = isTold_ = isWarned_ = false;
@@ -82,35 +81,33 @@ void StuckGuard::forget() {
 
 void StuckGuard::ask(const StuckRecord& mine, std::int64_t waiting, Duration quiet) {
   CandidateAccess::readStuck(*replica_, [this, mine, waiting, quiet](const Result<std::optional<StuckRecord>>& former) {
-    if (stuckIn_ == mine.term) judge(mine, waiting, quiet, former);
+    if (stuckIn_ == mine.term) act(mine, waiting, quiet, former);
   });
 }
 
 /// Hands over only behind a record of it: without one the successor would hand over as well.
-void StuckGuard::judge(const StuckRecord& mine, std::int64_t waiting, Duration quiet,
-                       const Result<std::optional<StuckRecord>>& former) {
-  const std::optional<StuckRecord> known = former ? *former : std::nullopt;
-  const bool isOurs = known && known->term == mine.term && known->message == mine.message;
-  const bool isBlamed =
-      known && known->term != mine.term && known->message == mine.message && mine.since - known->since < blamedFor;
+void StuckGuard::act(const StuckRecord& mine, std::int64_t waiting, Duration quiet,
+                     const Result<std::optional<StuckRecord>>& former) {
+  const StuckVerdict verdict = judge(mine, former ? *former : std::nullopt);
   if (!std::exchange(isTold_, true))
-    (*emit_)(LeaderStuck{mine.message, waiting, std::chrono::duration_cast<std::chrono::milliseconds>(quiet), isBlamed},
+    (*emit_)(LeaderStuck{mine.message, waiting, std::chrono::duration_cast<std::chrono::milliseconds>(quiet),
+                         verdict.isBlamed},
              mine.term);
-  isStuck_ = !isBlamed;
-  if (isBlamed) return;
+  isStuck_ = !verdict.isBlamed;
   if (!former) return warn(former.error());
-  if (isOurs) return static_cast<void>(replica_->handOver());
-  CandidateAccess::writeStuck(*replica_, mine, [this, term = mine.term](const Result<NodeStat>& written) {
-    if (stuckIn_ != term) return;
-    written ? static_cast<void>(replica_->handOver()) : warn(written.error());
-  });
+  const auto handOver = [this, isBlamed = verdict.isBlamed] {
+    if (!isBlamed) replica_->handOver();
+  };
+  if (!verdict.write) return handOver();
+  CandidateAccess::writeStuck(*replica_, *verdict.write,
+                              [this, term = mine.term, handOver](const Result<NodeStat>& written) {
+                                if (stuckIn_ == term) written ? handOver() : warn(written.error());
+                              });
 }
 
 void StuckGuard::warn(const Error& error) {
   if (std::exchange(isWarned_, true)) return;
-  (*emit_)(
-      Warned{"this leader is stuck and does not hand over, since it cannot leave a record of it: " + error.message()},
-      *stuckIn_);
+  (*emit_)(Warned{"this leader is stuck and cannot leave a record of it: " + error.message()}, *stuckIn_);
 }
 
 }  // namespace tenure::cli

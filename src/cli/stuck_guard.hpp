@@ -31,7 +31,7 @@ class StuckGuard final : public IEventSink {
   /// Before loop and replica end.
   void close() { timer_.reset(); }
 
-  /// It could work and does not, and no message is to blame for it. Threads: any.
+  /// Whether this leader could work and does not, and blames no message for that. Threads: any.
   bool isStuck() const noexcept { return isStuck_; }
 
  private:
@@ -39,8 +39,8 @@ class StuckGuard final : public IEventSink {
   void look();
   void forget();
   void ask(const StuckRecord& mine, std::int64_t waiting, Duration quiet);
-  void judge(const StuckRecord& mine, std::int64_t waiting, Duration quiet,
-             const Result<std::optional<StuckRecord>>& former);
+  void act(const StuckRecord& mine, std::int64_t waiting, Duration quiet,
+           const Result<std::optional<StuckRecord>>& former);
   void warn(const Error& error);
 
   ReplicaMetrics& metrics_;

@@ -368,4 +368,16 @@ std::optional<StuckRecord> parseStuckRecord(std::string_view text) {
   return record.term.value == 0 ? std::nullopt : std::optional(record);
 }
 
+StuckVerdict judge(const StuckRecord& mine, const std::optional<StuckRecord>& known) {
+  constexpr std::chrono::hours blamedFor{24};
+  // An id that is no UTF-8 is not written as it is.
+  const std::optional<StuckRecord> written = parseStuckRecord(toJson(mine));
+  const bool isSame = known && written && known->message == written->message;
+  if (isSame && known->term == mine.term) return {};
+  const std::chrono::milliseconds age = known ? mine.since - known->since : blamedFor;
+  if (!isSame || age >= blamedFor) return {.isBlamed = false, .write = mine};
+  if (age < blamedFor / 2) return {.isBlamed = true};
+  return {.isBlamed = true, .write = StuckRecord{known->term, mine.message, mine.since}};
+}
+
 }  // namespace tenure

@@ -140,4 +140,11 @@ struct StuckRecord {
 std::string toJson(const StuckRecord& record);
 std::optional<StuckRecord> parseStuckRecord(std::string_view json);
 
+/// What the leader does that is stuck at `mine`, where it finds the record `known`.
+struct StuckVerdict {
+  bool isBlamed = false;               // another term stopped there in the last 24 hours: no handover
+  std::optional<StuckRecord> write{};  // first; nullopt: the record may stay
+};
+StuckVerdict judge(const StuckRecord& mine, const std::optional<StuckRecord>& known);
+
 }  // namespace tenure

@@ -205,6 +205,47 @@ TEST(Names, Row02AHostileNameIsRefusedAndShownEscaped) {
   }
 }
 
+StuckRecord stuckAt(std::int64_t term, const std::string& message, std::chrono::hours hour) {
+  return {FencingToken{term}, message, WallTime{hour}};
+}
+
+TEST(AStuckLeadersRecord, IsWrittenBeforeAHandoverAndStaysWhereItIsItsOwn) {
+  const StuckRecord mine = stuckAt(7, "m-1", 30h);
+  EXPECT_FALSE(judge(mine, std::nullopt).isBlamed);
+  EXPECT_EQ(judge(mine, std::nullopt).write, mine);
+  EXPECT_EQ(judge(mine, stuckAt(5, "m-2", 29h)).write, mine) << "another message";
+  EXPECT_FALSE(judge(mine, mine).isBlamed) << "the reply to its write was lost";
+  EXPECT_EQ(judge(mine, mine).write, std::nullopt);
+}
+
+TEST(AStuckLeadersRecord, OfAnotherTermBlamesItsMessageForADay) {
+  const StuckRecord known = stuckAt(5, "m-1", 30h);
+  EXPECT_TRUE(judge(stuckAt(7, "m-1", 31h), known).isBlamed);
+  EXPECT_EQ(judge(stuckAt(7, "m-1", 31h), known).write, std::nullopt);
+  EXPECT_FALSE(judge(stuckAt(7, "m-1", 54h), known).isBlamed);
+  EXPECT_EQ(judge(stuckAt(7, "m-1", 54h), known).write, stuckAt(7, "m-1", 54h));
+}
+
+TEST(AStuckLeadersRecord, IsRenewedWhileALeaderStandsAtTheBlamedMessage) {
+  std::optional<StuckRecord> known = stuckAt(5, "m-1", 30h);
+  for (std::chrono::hours hour = 31h; hour < 31h + 240h; ++hour) {
+    const StuckVerdict verdict = judge(stuckAt(7, "m-1", hour), known);
+    ASSERT_TRUE(verdict.isBlamed) << "a handover at " << hour.count();
+    if (verdict.write) known = parseStuckRecord(toJson(*verdict.write));
+  }
+  EXPECT_EQ(known->term, FencingToken{5}) << "as its own the leader would hand over";
+}
+
+TEST(AStuckLeadersRecord, KnowsAnIdThatIsNoUtf8Again) {
+  const auto known = parseStuckRecord(toJson(stuckAt(5, "m-\xff", 30h)));
+  EXPECT_TRUE(judge(stuckAt(7, "m-\xff", 31h), known).isBlamed);
+  EXPECT_EQ(judge(stuckAt(5, "m-\xff", 31h), known).write, std::nullopt);
+}
+
+TEST(AStuckLeadersRecord, IsNoneWhereItCannotBeRead) {
+  for (const std::string& data : garbage()) EXPECT_EQ(parseStuckRecord(data), std::nullopt);
+}
+
 TEST(Names, Row03OnlyTheUuidMakesACandidate) {
   const std::string uuid(32, 'a');
   for (const std::string suffix : {"0000000001", "-000000001", "2147483647", "", "garbage", "00000000000000000007"})
