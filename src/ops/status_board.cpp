@@ -27,6 +27,7 @@ bool StatusBoard::on(const Event& event) {
     messages_ += static_cast<std::int64_t>(batch->messages);
     return false;
   }
+  if (std::holds_alternative<MessagesPublished>(event.body)) return false;
   if (std::holds_alternative<DuplicateDropped>(event.body)) return ++duplicates_, false;
   if (std::holds_alternative<AttemptFailed>(event.body)) return ++failedAttempts_, false;
   if (std::holds_alternative<MessageDeadLettered>(event.body)) return ++deadLetters_, true;

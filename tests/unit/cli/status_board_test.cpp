@@ -48,6 +48,7 @@ TEST(StatusBoard, CountsWithoutAskingToBeWrittenAtOnce) {
   EXPECT_FALSE(board.on(event(BatchCommitted{64, 64, 1ms}, 7)));
   EXPECT_FALSE(board.on(event(BatchCommitted{3, 67, 1ms}, 7)));
   EXPECT_FALSE(board.on(event(DuplicateDropped{"m-1"}, 7)));
+  EXPECT_FALSE(board.on(event(MessagesPublished{.messages = 5}, 7)));
   EXPECT_TRUE(board.on(event(MessageDeadLettered{"m-2", "no", 5}, 7)));
 
   EXPECT_EQ(shown(board)["messages"], 67);
