@@ -21,6 +21,7 @@ constexpr std::array table{
     Series{"tenure_connected", Kind::gauge, "", "", "1: this replica has a session with ZooKeeper and is connected"},
     Series{"tenure_election_failures_total", Kind::counter, "", "",
            "Attempts to contend that failed and are tried again"},
+    Series{"tenure_events_total", Kind::counter, "", "level", "Events, by how bad they are"},
     Series{"tenure_handler_seconds", Kind::histogram, "seconds", "", "How long each run of the handler took", false,
            "consume"},
     Series{"tenure_handover_gap_seconds", Kind::histogram, "seconds", "",
@@ -32,7 +33,6 @@ constexpr std::array table{
     Series{"tenure_leader", Kind::gauge, "", "", "1: this replica leads, and its term is valid now"},
     Series{"tenure_lease_remaining_seconds", Kind::gauge, "seconds", "",
            "How long the term is valid without another proof", true},
-    Series{"tenure_events_total", Kind::counter, "", "level", "Events, by how bad they are"},
     Series{"tenure_messages_total", Kind::counter, "", "outcome",
            "Messages, by what became of them: committed (done, skipped or dead, with a commit), duplicate, failed (an "
            "attempt), postponed, dead, skipped, coalesced, forgone"},

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "backends/shared/answer_wait.hpp"
 #include "http/series.hpp"
 #include "support/promtool.hpp"
@@ -65,6 +67,13 @@ TEST_F(MetricsOfReplica, EverySeriesIsThereFromTheStartAndThoseOfATermInATerm) {
   }
   for (const char* label : {"outcome=\"dead\"", "outcome=\"committed\"", "reason=\"fenced\"", "phase=\"rest\""})
     EXPECT_THAT(text(), HasSubstr(label));
+}
+
+TEST_F(MetricsOfReplica, TheTableIsInTheOrderOfItsNames) {
+  const auto process =
+      std::ranges::find_if(series(), [](const Series& row) { return row.name.starts_with("process_"); });
+  EXPECT_TRUE(
+      std::is_sorted(series().begin(), process, [](const Series& a, const Series& b) { return a.name < b.name; }));
 }
 
 TEST_F(MetricsOfReplica, CountsWhatBecomesOfMessages) {
