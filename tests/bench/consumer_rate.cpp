@@ -21,11 +21,7 @@ void consumerAgainstBareLoop(benchmark::State& state) {
   LedgerQueue ours{folder / "ours.db"};
   LedgerQueue theirs{folder / "theirs.db"};
 
-  ConsumerOptions options;
-  options.maxBatch = batch;
-  options.latencyTarget = std::chrono::seconds{10};  // as the bare loop: only the batch size decides
-  options.idleWait = std::chrono::milliseconds{0};
-  Consumer consumer{ours.database().source(), ours.database().store(), book, options, noEvents()};
+  Consumer consumer{ours.database().source(), ours.database().store(), book, inBatchesOf(batch), noEvents()};
   consumer.inaugurate(ours.term());
   BareSqlite bare{theirs.options().file, theirs.term(), ledgerEffect, state.range(1) != 0};
 

@@ -68,6 +68,15 @@ double secondsOf(Work work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+/// Batches of this size and of nothing else; execute says false when the queue is empty.
+inline ConsumerOptions inBatchesOf(std::size_t batch) {
+  ConsumerOptions options;
+  options.maxBatch = batch;
+  options.latencyTarget = std::chrono::seconds{10};
+  options.idleWait = std::chrono::milliseconds{0};
+  return options;
+}
+
 inline double median(std::vector<double> values) {
   std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2));
   return values[values.size() / 2];

@@ -61,10 +61,7 @@ void consumerWithFiguresBesideOneWithout(benchmark::State& state) {
   LedgerQueue seen{folder / "seen.db"};
   LedgerQueue unseen{folder / "unseen.db"};
   auto metrics = figures();
-  ConsumerOptions options;
-  options.maxBatch = batch;
-  options.latencyTarget = 10s;  // only the batch size decides
-  options.idleWait = 0ms;
+  const ConsumerOptions options = inBatchesOf(batch);
   Consumer with{seen.database().source(), seen.database().store(), metrics.counted(book), options, metrics};
   Consumer without{unseen.database().source(), unseen.database().store(), book, options, noEvents()};
   with.inaugurate(seen.term());

@@ -19,6 +19,14 @@ class StuckLeader : public ToolInElection {
     sql("INSERT INTO tenure_message(n, id, grp, body, enqueued_at) VALUES (" + place_ + ", '" + id +
         "', '', 'b', strftime('%s', 'now') * 1000)");
   }
+  /// Leads, and has consumed the one message there was.
+  Program behindOneMessage(const std::string& name) {
+    produce(numbered(1));
+    rememberPlace();
+    Program leader = replica(name);
+    EXPECT_TRUE(ledgerReaches(1)) << leader.output();
+    return leader;
+  }
   void rememberPlace() { place_ = sql("SELECT min(n) FROM tenure_message"); }
 
  private:
@@ -53,10 +61,7 @@ TEST_F(StuckLeader, HandsOverOnceAndItsSuccessorBlamesTheMessage) {
 }
 
 TEST_F(StuckLeader, AloneBeginsANewTermThatTakesTheMessage) {
-  produce(numbered(1));
-  rememberPlace();
-  Program only = replica("only");
-  ASSERT_TRUE(ledgerReaches(1)) << only.output();
+  Program only = behindOneMessage("only");
   EXPECT_EQ(httpGet(at("only.sock"), "/livez").status, 200);
 
   slipIn("late");
@@ -67,10 +72,7 @@ TEST_F(StuckLeader, AloneBeginsANewTermThatTakesTheMessage) {
 }
 
 TEST_F(StuckLeader, IsNoLongerAliveWhereNoStandbyCouldFollow) {
-  produce(numbered(1));
-  rememberPlace();
-  Program first = replica("first");
-  ASSERT_TRUE(ledgerReaches(1)) << first.output();
+  Program first = behindOneMessage("first");
   Program other =
       start(inElection("consume", {"--queue", queue(), "--id", "other", "--sql", "INSERT INTO absent VALUES (:id)"}),
             "other");
