@@ -105,7 +105,7 @@ struct LeaderStuck {
   void fields(auto&& f) const { f("message", message), f("waiting", waiting), f("for_ms", age), f("blamed", isBlamed); }
 };
 struct MessagesPublished {
-  TENURE_EVENT("messages_published", debug)  // by a relay, whose target has answered
+  TENURE_EVENT("messages_published", debug)  // the target of a relay has answered
   std::size_t messages = 0;                  // that the target has confirmed
   std::size_t refused = 0;
   std::chrono::microseconds took{};

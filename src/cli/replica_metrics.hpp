@@ -36,7 +36,7 @@ class ReplicaMetrics final : public IEventSink {
   }
   /// The same handler, its runs counted. Borrows this. Before the first term.
   Handler counted(Handler handler);
-  /// Of a relay: the same sink, in hand while it is sent to. Borrows this.
+  /// The same sink, for a relay: while messages are sent to it, something is in hand. Borrows this.
   std::unique_ptr<IMessageSink> counted(std::unique_ptr<IMessageSink> sink);
   /// Before the first term.
   void countPublications() { metrics_.countPublications(); }

@@ -29,7 +29,7 @@ class ReplicaRun {
   Exit run(const CandidateOptions& candidate, ILeaderCareer& career, const RateLimits* limits = nullptr);
   /// The same handler; its runs are counted where that is shown.
   Handler counted(Handler handler) { return metrics_ ? metrics_->counted(std::move(handler)) : handler; }
-  /// Of a relay. Before run().
+  /// Shows the figures of a relay as well. Before run().
   void countPublications() {
     if (metrics_) metrics_->countPublications();
   }
@@ -48,7 +48,7 @@ class ReplicaRun {
   std::optional<StatusFile> status_;
   std::optional<ReplicaMetrics> metrics_;  // where somebody sees them
   std::optional<MetricsFile> metricsFile_;
-  std::optional<StuckGuard> guard_;  // of a queue
+  std::optional<StuckGuard> guard_;  // where the replica consumes a queue
   std::optional<HealthServer> health_;
   std::optional<ServiceManager> manager_;  // where systemd has started this process
   LastWord lastWord_;

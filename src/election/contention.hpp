@@ -1,4 +1,4 @@
-/// What the parts of an election machine share: who contends, where it stands, the moment of the input that is handled,
+/// What the parts of an election machine share: the settings, the phase, our candidacy, the time of the present input,
 /// and the actions that go out.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace tenure {
 struct ElectionMachineSettings {
   ElectionName election;
   std::string root;
-  CandidateRecord self;  // what our candidacies say
+  CandidateRecord self;  // the record of each of our candidacies
   CandidateUuid uuid;
   EnsembleUuid freshEnsemble;                               // for a meta that is not there yet
   std::optional<std::chrono::milliseconds> barrierLimit{};  // nullopt: half the negotiated session timeout

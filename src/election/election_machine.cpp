@@ -156,7 +156,7 @@ void ElectionMachine::handle(const input::Changed& in) {
   }
   if (in.ticket == markerWatch_.ticket) {
     if (at_.phase == Phase::barrier || at_.phase == Phase::readingMarker) readMarker();
-    if (at_.phase == Phase::ranking) markerWatch_ = {};  // what was seen is out of date
+    if (at_.phase == Phase::ranking) markerWatch_ = {};  // the marker was read before that change
     return;
   }
   if (!steering_.changed(in.ticket)) pause_.changed(in.ticket);

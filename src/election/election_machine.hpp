@@ -23,9 +23,8 @@
 ///   begins any.
 /// - Each candidacy says whether its career is ready. A candidate that is next, or oldest, and is not ready goes to the
 ///   back when somebody behind it is.
-/// - A candidate that cannot go on gets out of the way (its znode is deleted), says why, and comes back after a
-/// backoff.
-///   Only refused credentials or settings end the contending.
+/// - A candidate that cannot go on gets out of the way (its znode is deleted), says why, and comes back after
+///   a backoff. Only refused credentials or settings end the contending.
 /// - An observer enrols in a folder of its own and stays there.
 ///
 /// Pure: one input in, a list of actions out. No clock, no I/O; the randomness of its backoff is seeded.
@@ -168,8 +167,8 @@ class ElectionMachine {
   bool mustSearch_ = false;  // something of ours may be there without our knowing
   std::string predecessor_;
   std::size_t ahead_ = 0;
-  bool next_ = false;    // as told
-  bool stands_ = false;  // as told
+  bool next_ = false;    // TellNext was last sent with it
+  bool stands_ = false;  // TellStandby was sent
 
   bool failedTerm_ = false;
   bool leaving_ = false;

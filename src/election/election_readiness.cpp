@@ -1,5 +1,5 @@
-// What others make of our readiness. A candidate that is not ready does not stand in the way of one that is. It never
-// keeps from being elected who is alone, or among others like it.
+// A candidate that is not ready goes behind one that is. A candidate that is alone, or only among others that are not
+// ready, is elected all the same.
 #include <algorithm>
 
 #include "election/election_machine.hpp"

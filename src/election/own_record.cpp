@@ -27,7 +27,7 @@ void OwnRecord::publish() {
   at_.act(action::Write{publication_, action::Purpose::publish, {CheckOp{path}, SetOp{path, toJson(saying_)}}});
 }
 
-/// After a lost reply nobody knows what it says: once more, when we are connected again.
+/// After a lost reply it is not known what our znode holds: the record is written again after the reconnect.
 bool OwnRecord::published(Ticket ticket, const Result<void>& result) {
   if (ticket == 0 || ticket != publication_) return false;
   publication_ = 0;

@@ -1,6 +1,5 @@
-/// What our candidacy says of us, so that leaders and those behind us can heed it: whether our career could begin here,
-/// since when we wait at a barrier, and whether we rest in a pause. It never keeps from being elected who is alone, or
-/// among others like it.
+/// The record in our candidacy's znode, which the leader and the candidate behind us read: whether our career could
+/// begin here, since when we wait at a barrier, and whether our term is at rest in a pause.
 #pragma once
 
 #include "election/contention.hpp"
@@ -18,14 +17,14 @@ class OwnRecord {
   void publish();
   /// Whether the answer was awaited here.
   bool published(Ticket ticket, const Result<void>& result);
-  /// What the next candidacy says at first, after a term or a place in line.
+  /// Resets Contention::settings.self for the next candidacy, after a term or a place in line.
   void forgetTerm();
   void dropTickets() noexcept { publication_ = 0; }
 
  private:
   Contention& at_;
-  std::optional<CandidateRecord> said_;  // by our znode
-  CandidateRecord saying_;
+  std::optional<CandidateRecord> said_;  // what our znode holds
+  CandidateRecord saying_;               // what the write under way puts there
   Ticket publication_ = 0;
 };
 
@@ -42,7 +41,7 @@ class LeaderComparison {
 
  private:
   Contention& at_;
-  std::string leader_;  // whose settings were compared with ours
+  std::string leader_;  // the candidate whose settings were last compared with ours
   Ticket look_ = 0;
 };
 

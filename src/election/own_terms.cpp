@@ -61,13 +61,14 @@ MarkerRecord OwnTerms::ownMarker(bool busy, HolderFate fate) const {
   return marker;
 }
 
-/// The leader after a term has to know whether that term's process may have died in it: of those before the last one
-/// the marker says so. To be seen alive proves nothing: a process whose handler hangs is about to end with it. A
-/// candidate that stands again has its handlers behind it.
+/// Our term has to know of which earlier terms the process may have died in them. The marker tells it of all but the
+/// last term. That the last term's process is alive proves nothing, since a process ends when its handler hangs; but
+/// where it stands in line again, its handlers have ended.
 void OwnTerms::findLostTerms(const Candidates& candidates) {
   const MarkerRecord& before = barrier_.marker();
   lost_ = before.lost;
-  lost_.unknownUpTo = std::min(lost_.unknownUpTo, FencingToken{at_.token().value - 1});  // of our own we shall know
+  lost_.unknownUpTo = std::min(lost_.unknownUpTo,
+                               FencingToken{at_.token().value - 1});  // how our own term ends, this process will know
   const bool standsAgain = before.fate != HolderFate::died && candidates.standsBehind(before.candidate);
   if (before.known && before.token.value != 0 && before.token < at_.token())
     lost_.tell(before.token, !mayHaveDied(before) || standsAgain);
@@ -80,7 +81,7 @@ std::vector<MultiOp> OwnTerms::claim(std::int32_t metaVersion, const Candidates&
           SetOp{at_.paths.marker, toJson(ownMarker(true)), markerVersion_}};
 }
 
-/// An earlier term of this very process is nobody to evict; the process that it followed may be.
+/// The successor of an earlier term of this process need not evict this process, but perhaps the one before it.
 std::optional<ProcessIdentity> OwnTerms::uncleanPredecessor() const {
   if (barrier_.uncleanPredecessor() == at_.settings.self.process) return servedAfter_;
   return barrier_.uncleanPredecessor();

@@ -38,7 +38,7 @@ class OwnTerms {
   std::vector<MultiOp> claim(std::int32_t metaVersion, const Candidates& candidates);
   void claimed() noexcept { ++markerVersion_; }
   TermIdentity begin(const MetaRecord& meta);
-  /// How long nobody led; 0: the term before did not end in order, or there was none.
+  /// For how long the election had no leader; 0: the term before did not end in order, or there was none.
   std::chrono::milliseconds idleBefore() const;
 
   // --- its end
@@ -47,7 +47,8 @@ class OwnTerms {
   void setCareerHome(bool isHome) noexcept { careerIsHome_ = isHome; }
   void end(Resignation how);
   Resignation resignation() const noexcept { return resignation_; }
-  /// What is still to be said of our last term after Resignation::nothingRuns, should its last words not arrive.
+  /// After Resignation::nothingRuns: the marker of our last term, to be written later if the resignation does not
+  /// arrive.
   MarkerRecord lateReport() const;
   /// The write that gives our znode back, and the marker its last words; nullopt: nothing may be said, only the znode
   /// goes.
@@ -60,7 +61,7 @@ class OwnTerms {
   void bequeath();
 
  private:
-  /// What is told of our will, without the secrets.
+  /// What our last will depends on, without the session's secrets.
   struct Bequest {
     std::uint64_t generation = 0;
     std::int64_t session = 0;
@@ -81,8 +82,8 @@ class OwnTerms {
   const SessionHealth& health_;
   OwnRecord& record_;
   Barrier barrier_;
-  BootTime barrierTold_{};     // the one whose beginning was told last
-  BootTime barrierEndTold_{};  // and whose end
+  BootTime barrierTold_{};     // when the barrier began of which BarrierBegan was told last
+  BootTime barrierEndTold_{};  // the same of BarrierEnded
   std::int32_t markerVersion_ = 0;
   LostTerms lost_;                              // as of the term that begins
   std::vector<FencingToken> served_;            // the newest terms of this very process, which lives
@@ -100,7 +101,7 @@ class LateReport {
  public:
   enum class News {
     foreign,   // not an answer to this
-    awaiting,  // another answer
+    awaiting,  // another answer is to come, or there is nothing to report any more
     ended,     // said, not needed, or to be tried again when we are connected again
   };
 

@@ -40,8 +40,8 @@ class PauseWatch {
   Contention& at_;
   OwnRecord& record_;
   ZnodeWatch watch_;
-  std::optional<Pause> pause_;  // in office, and heeded
-  BootTime seen_{};
+  std::optional<Pause> pause_;       // that our term keeps to
+  BootTime seen_{};                  // when it was read first
   std::optional<BootTime> lookDue_;  // after a look that failed
   bool isRead_ = false;              // in this term
   bool isRefusalTold_ = false;

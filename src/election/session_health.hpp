@@ -1,7 +1,7 @@
 /// How our session fares, and the lease that rests on it: for how long there is no connection, how fresh the servers'
 /// knowledge of the session is, and until when a term of ours is valid.
 ///
-///     out of office   a visit every sixth of the timeout: a cheap read, so that a lease can count at once when elected
+///     a candidate in line   a visit every sixth of the timeout: a cheap read, so that a lease can count at once
 ///     at the barrier, in office   a probe every sixth of the timeout: a write that checks our znode, one at a time
 ///
 /// What a probe proves counts from when it was sent, and confirms the lease.
@@ -46,7 +46,7 @@ class SessionHealth {
   /// Confirms the lease of our term. Another failure than notFound and authenticationFailed proves nothing: the next
   /// probe is due in time, and silence ends the lease.
   void probed(BootTime sentAt, const Result<void>& result);
-  /// A write that was sent then is committed. From when on a lease counts.
+  /// A write that was sent then is committed. Returns from when on a lease counts.
   BootTime wrote(BootTime sentAt) { return touches_.wrote(sentAt, at_.now.boot); }
   /// Whether a lease that is confirmed now is as good as any.
   bool suffices() const noexcept { return touches_.suffice(at_.now.boot); }
@@ -58,7 +58,7 @@ class SessionHealth {
   // --- the lease of our term
 
   void takeLease(BootTime confirmedAt);
-  /// The term is over; until forgetLease() it was ours.
+  /// The term is over. hasServed() stays true until forgetLease().
   void endLease() { lease_->end(); }
   void forgetLease() { lease_.reset(); }
   /// A reconnect may have negotiated a shorter timeout. False: nothing has changed.

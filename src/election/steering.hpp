@@ -53,8 +53,8 @@ class Steering {
     HandoverRequest request;
     bool written = false;    // in the znode, where it can be taken back
     bool wayMade = false;    // the candidates between were sent back once
-    std::string waitsFor{};  // somebody who may come
-    int looks = 0;           // for that one
+    std::string waitsFor{};  // why the target cannot follow yet
+    int looks = 0;           // at the line, while it cannot
   };
 
   bool isOurs(Ticket ticket) const noexcept { return ticket != 0 && ticket == watch_.ticket; }

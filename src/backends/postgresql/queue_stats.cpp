@@ -37,7 +37,7 @@ Result<void> countWaiting(Connection& connection, std::int64_t queue, QueueStats
   return countPlaces(connection, queue, stats);
 }
 
-/// Of what waits, of dead letters and of attempts.
+/// Counts messages, dead letters and attempts, each up to `mostCounted` and one more.
 Result<void> countSome(Connection& connection, std::int64_t queue, QueueStats& stats) {
   const Result<Answer> counted = connection.ask(
       "SELECT (SELECT count(*) FROM (SELECT FROM tenure_message WHERE queue = $1 LIMIT $2) AS counted),"
@@ -67,7 +67,7 @@ Result<QueueStats> beginLook(Connection& connection, const Queue& queue, std::ch
   return stats;
 }
 
-/// What the user's table adds, and the oldest message.
+/// Adds the rows of the user's table, and since when the oldest message waits.
 Result<QueueStats> completeLook(Connection& connection, const Queue& queue, const std::optional<OutboxTable>& table,
                                 QueueStats stats) {
   if (table)

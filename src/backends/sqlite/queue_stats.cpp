@@ -34,7 +34,7 @@ Result<void> countWaiting(Connection& connection, std::int64_t queue, QueueStats
   return countPlaces(connection, queue, stats);
 }
 
-/// Of what waits, of dead letters and of attempts.
+/// Counts messages, dead letters and attempts, each up to `mostCounted` and one more.
 Result<void> countSome(Connection& connection, std::int64_t queue, QueueStats& stats) {
   Query counted = connection.query(
       "SELECT (SELECT count(*) FROM (SELECT 1 FROM tenure_message WHERE n > ?2 AND n <= ?3 LIMIT ?4)),"
