@@ -41,6 +41,8 @@ class ScheduledMessages {
   virtual ~ScheduledMessages() = default;
 
   virtual Result<ScheduledStats> stats() = 0;
+  /// The same for a look every few seconds: some ten thousand of each kind are counted, and no more.
+  virtual Result<ScheduledStats> glance() = 0;
   /// Calls `each` with every message that the filter chooses, in the order in which they will come to the queue, until
   /// it returns false. A message without a deliverAt was sent by another program, for at once. Messages are read
   /// page by page: a message that is changed meanwhile may be missed.

@@ -215,11 +215,11 @@ std::string scheduledJson(const ScheduledStats& scheduled) {
   return out.dump();
 }
 
-Result<std::optional<ScheduledStats>> scheduledOf(const Backend& queue) {
+Result<std::optional<ScheduledStats>> scheduledOf(const Backend& queue, bool atAGlance) {
   const auto scheduled = queue.scheduled();
   if (!scheduled && scheduled.error().is(Errc::unsupported)) return std::optional<ScheduledStats>{};
   if (!scheduled) return scheduled.error();
-  const auto stats = (*scheduled)->stats();
+  const auto stats = atAGlance ? (*scheduled)->glance() : (*scheduled)->stats();
   return stats ? Result<std::optional<ScheduledStats>>(*stats) : stats.error();
 }
 

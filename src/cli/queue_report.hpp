@@ -58,7 +58,7 @@ struct QueueReport {
 Result<Wiring> parseToLook(const QueueOption& queue, const StoreOption& store);
 
 /// Of messages that wait for their time; nullopt where the queue keeps none.
-Result<std::optional<ScheduledStats>> scheduledOf(const Backend& queue);
+Result<std::optional<ScheduledStats>> scheduledOf(const Backend& queue, bool atAGlance = false);
 /// Of messages with a time: "3, the next at 2026-05-04T09:12:33.000Z (in 12m 3s)"
 std::string timedText(const ScheduledStats& scheduled, WallTime now);
 /// Of messages without one, that other programs have sent: "2, the oldest for 5s"

@@ -79,6 +79,8 @@ struct WaitingCounts {
   std::int64_t atOnce = 0;
   std::optional<WallTime> oldestAtOnce{};
 };
+/// So many rows of a kind are counted at a glance, and one more where there are more.
+inline constexpr std::int64_t mostAtAGlance = 10'000;
 /// Which messages count for the lateness: how long ago they came to their queue, and how many at most.
 inline constexpr std::chrono::minutes latenessAge{5};
 inline constexpr std::int64_t latenessRows = 1000;
@@ -197,7 +199,11 @@ class IStoreDriver {
     static_cast<void>(scan);
     return WaitingPage{};
   }
-  virtual Result<WaitingCounts> countWaiting() { return WaitingCounts{}; }
+  /// Of each kind `atMost` are counted.
+  virtual Result<WaitingCounts> countWaiting(std::int64_t atMost) {
+    static_cast<void>(atMost);
+    return WaitingCounts{};
+  }
   virtual Result<Committed> commit(const Commit& commit) = 0;
   /// As spi::IKeyValueDriver::tryQueue.
   virtual Result<void> tryQueue(const std::string& queue) {

@@ -17,9 +17,13 @@ bool isChosen(const ScheduledFilter& filter, const NewMessage& message) {
 
 }  // namespace
 
-Result<ScheduledStats> ScheduledRows::stats() {
+Result<ScheduledStats> ScheduledRows::stats() { return counted(std::numeric_limits<std::int64_t>::max()); }
+
+Result<ScheduledStats> ScheduledRows::glance() { return counted(mostAtAGlance + 1); }
+
+Result<ScheduledStats> ScheduledRows::counted(std::int64_t atMost) {
   if (const Result<void> connected = driver_->connect({}); !connected) return connected.error();
-  const Result<WaitingCounts> counts = driver_->countWaiting();
+  const Result<WaitingCounts> counts = driver_->countWaiting(atMost);
   if (!counts) return counts.error();
   const WaitingScan timed{.due = 0, .added = std::numeric_limits<std::int64_t>::max(), .atMost = 1};
   const Result<WaitingPage> first = driver_->waiting(timed);

@@ -18,12 +18,14 @@ class ScheduledRows final : public ScheduledMessages {
       : used_(std::move(used)), driver_(std::move(driver)), clock_(clock) {}
 
   Result<ScheduledStats> stats() override;
+  Result<ScheduledStats> glance() override;
   Result<void> list(const ScheduledFilter& filter, const std::function<bool(const NewMessage&)>& each) override;
   Result<std::optional<NewMessage>> find(const MessageId& id) override;
   Result<ScheduleChange> cancel(const MessageId& id) override;
   Result<ScheduleChange> reschedule(const MessageId& id, WallTime at) override;
 
  private:
+  Result<ScheduledStats> counted(std::int64_t atMost);
   struct Rows {
     std::optional<Row> waiting;
     std::optional<Row> fired;

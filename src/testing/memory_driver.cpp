@@ -167,12 +167,13 @@ Result<storage::WaitingPage> Driver::waiting(const storage::WaitingScan& scan) {
   return page;
 }
 
-Result<storage::WaitingCounts> Driver::countWaiting() {
+Result<storage::WaitingCounts> Driver::countWaiting(std::int64_t atMost) {
   namespace fired = storage::fired;
   const std::lock_guard lock(state_.mutex);
   storage::WaitingCounts counts;
   counts.waiting =
       std::ranges::count_if(state_.kept.waiting, [](const auto& each) { return each.first.queue.empty(); });
+  counts.waiting = std::min(counts.waiting, atMost);
   const WallTime since = clock_.wallNow() - storage::latenessAge;
   state_.kept.forEach(storage::Table::fired, {std::string()}, [&](const Row& row) {
     const std::int64_t at = storage::integerIn(row, fired::at);

@@ -197,10 +197,10 @@ Result<storage::WaitingPage> Driver::waiting(const storage::WaitingScan& scan) {
   return read ? Result<storage::WaitingPage>(waitingFrom(read.answers[0])) : read.error();
 }
 
-Result<storage::WaitingCounts> Driver::countWaiting() {
+Result<storage::WaitingCounts> Driver::countWaiting(std::int64_t atMost) {
   const auto connection = session();
   if (!connection) return connection.error();
-  const Exchange read = (*connection)->exchange(std::vector{postgresql::countWaiting(which_.name)});
+  const Exchange read = (*connection)->exchange(std::vector{postgresql::countWaiting(which_.name, atMost)});
   return read ? Result<storage::WaitingCounts>(countsFrom(read.answers[0])) : read.error();
 }
 

@@ -1,11 +1,12 @@
 #include "backends/postgresql/outbox_operating.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "backends/postgresql/outbox_roles.hpp"
-#include "backends/postgresql/outbox_rows.hpp"
 #include "base/publish_headers.hpp"
 #include "base/text.hpp"
+#include "storage/driver.hpp"
 #include "storage/headers_text.hpp"
 #include "tenure/spi/source.hpp"
 
@@ -96,25 +97,46 @@ Command putBack(const OutboxShape& shape, std::span<const SentMessage> messages)
   return command(putBackSql(shape), ids, groups, bodies, headers, exchanges, routingKeys, numbers);
 }
 
-Result<void> countOutbox(Connection& connection, const OutboxTable& table, QueueStats& stats) {
+Result<OutboxCounts> OutboxCounts::of(Connection& connection, const OutboxTable& table) {
   Result<OutboxShape> shape = shapeOf(connection, table);
   if (!shape) return shape.error();
-  const OutboxRows rows(*std::move(shape));
-  const Exchange counted = connection.exchange(std::vector{rows.countWaiting()});
-  if (counted) {
-    stats.waiting += counted.answers[0].integer(0, 0);
-    stats.waitingBytes = stats.waitingBytes.value_or(0) + counted.answers[0].integer(0, 1);
-  } else {
-    if (!counted.error().is(Errc::timedOut)) return counted.error();
-    const Exchange estimated = connection.exchange(std::vector{rows.estimateRows()});
-    if (!estimated) return estimated.error();
-    stats.waiting += estimated.answers[0].integer(0, 0);
-    stats.waitingIsAtMost = true;
-  }
-  const Exchange first = connection.exchange(std::vector{rows.look({}, 1, 1)});
+  return OutboxCounts(connection, *std::move(shape));
+}
+
+Result<Answer> OutboxCounts::ask(Command command) const {
+  Exchange asked = connection_.exchange(std::vector{std::move(command)});
+  return asked ? Result<Answer>(std::move(asked.answers[0])) : asked.error();
+}
+
+Result<void> OutboxCounts::addAll(QueueStats& stats) const {
+  const Result<Answer> counted = ask(rows_.countWaiting());
+  if (!counted) return counted.error();
+  stats.waiting += counted->integer(0, 0);
+  stats.waitingBytes = stats.waitingBytes.value_or(0) + counted->integer(0, 1);
+  return {};
+}
+
+Result<void> OutboxCounts::addSome(QueueStats& stats) const {
+  const Result<Answer> counted = ask(rows_.countWaiting(storage::mostAtAGlance + 1));
+  if (!counted) return counted.error();
+  const std::int64_t rows = counted->integer(0, 0);
+  if (rows > storage::mostAtAGlance) return addEstimate(stats, rows);
+  stats.waiting += rows;
+  return {};
+}
+
+Result<void> OutboxCounts::addEstimate(QueueStats& stats, std::int64_t atLeast) const {
+  const Result<Answer> estimated = ask(rows_.estimateRows());
+  if (!estimated) return estimated.error();
+  stats.waiting += std::max(estimated->integer(0, 0), atLeast);
+  stats.waitingIsAtMost = true;
+  return {};
+}
+
+Result<void> OutboxCounts::addOldest(QueueStats& stats) const {
+  const Result<Answer> first = ask(rows_.look({}, 1, 1));
   if (!first) return first.error();
-  if (rows.tellsAge() && first.answers[0].rows() > 0)
-    stats.oldest = OutboxRows::messageFrom(first.answers[0], 0).enqueuedAt;
+  if (rows_.tellsAge() && first->rows() > 0) stats.oldest = OutboxRows::messageFrom(*first, 0).enqueuedAt;
   return {};
 }
 

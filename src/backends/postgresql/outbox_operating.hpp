@@ -4,14 +4,32 @@
 #include <functional>
 #include <span>
 
-#include "backends/postgresql/outbox_shape.hpp"
+#include "backends/postgresql/outbox_rows.hpp"
 #include "backends/shared/inspection.hpp"
 #include "tenure/spi/admin.hpp"
 
 namespace tenure::postgresql {
 
-/// Adds the rows that wait, and tells the oldest of them. The connection's limit of a statement is the operator's.
-Result<void> countOutbox(Connection& connection, const OutboxTable& table, QueueStats& stats);
+/// What operators see of the rows that wait. The connection's limit of a statement is the operator's.
+class OutboxCounts {
+ public:
+  static Result<OutboxCounts> of(Connection& connection, const OutboxTable& table);
+
+  /// All of them and their bytes. Errors: timedOut
+  Result<void> addAll(QueueStats& stats) const;
+  /// Up to storage::mostAtAGlance; where more wait, as addEstimate. Errors: timedOut
+  Result<void> addSome(QueueStats& stats) const;
+  /// As many rows as PostgreSQL believes the whole table to have.
+  Result<void> addEstimate(QueueStats& stats, std::int64_t atLeast = 0) const;
+  Result<void> addOldest(QueueStats& stats) const;
+
+ private:
+  OutboxCounts(Connection& connection, OutboxShape shape) : connection_(connection), rows_(std::move(shape)) {}
+  Result<Answer> ask(Command command) const;
+
+  Connection& connection_;
+  OutboxRows rows_;
+};
 /// As IQueueAdmin::peek; rows whose time is still to come are not shown.
 Result<void> peekOutbox(Connection& connection, const OutboxTable& table, std::size_t limit,
                         const std::function<void(const Message&)>& each);

@@ -195,6 +195,12 @@ Command OutboxRows::countWaiting() const {
                  ")), 0)::bigint FROM " + shape_.table + " WHERE " + isWaiting() + isDue());
 }
 
+Command OutboxRows::countWaiting(std::int64_t atMost) const {
+  return command(
+      "SELECT count(*) FROM (SELECT FROM " + shape_.table + " WHERE " + isWaiting() + isDue() + " LIMIT $1) AS counted",
+      atMost);
+}
+
 Command OutboxRows::estimateRows() const {
   return command("SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = $1::regclass", shape_.table);
 }

@@ -36,6 +36,7 @@ class OutboxRows {
   // For operators:
   /// Counts the waiting rows whose time has come, and the bytes of their bodies.
   Command countWaiting() const;
+  Command countWaiting(std::int64_t atMost) const;
   /// How many rows there are by the server's last count.
   Command estimateRows() const;
   /// Whether the rows say when they were made.

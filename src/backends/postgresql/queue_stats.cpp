@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "backends/postgresql/outbox_operating.hpp"
+#include "storage/driver.hpp"
 
 namespace tenure::postgresql {
 namespace {
 
-constexpr std::int64_t mostCounted = 10'000;  // at a glance
-constexpr std::chrono::seconds patience{5};   // for a statement that reads few rows
+constexpr std::chrono::seconds patience{5};  // for a statement that reads few rows
 
 /// Places that are taken, in place of messages.
 Result<void> countPlaces(Connection& connection, std::int64_t queue, QueueStats& stats) {
@@ -37,18 +37,18 @@ Result<void> countWaiting(Connection& connection, std::int64_t queue, QueueStats
   return countPlaces(connection, queue, stats);
 }
 
-/// Counts messages, dead letters and attempts, each up to `mostCounted` and one more.
+/// Counts messages, dead letters and attempts, each up to `mostAtAGlance` and one more.
 Result<void> countSome(Connection& connection, std::int64_t queue, QueueStats& stats) {
   const Result<Answer> counted = connection.ask(
       "SELECT (SELECT count(*) FROM (SELECT FROM tenure_message WHERE queue = $1 LIMIT $2) AS counted),"
       " (SELECT count(*) FROM (SELECT FROM tenure_dead_letter WHERE queue = $1 LIMIT $2) AS counted),"
       " (SELECT count(*) FROM (SELECT FROM tenure_attempt WHERE queue = $1 LIMIT $2) AS counted)",
-      queue, mostCounted + 1);
+      queue, storage::mostAtAGlance + 1);
   if (!counted) return counted.error();
   stats.waiting = counted->integer(0, 0);
   stats.deadLetters = counted->integer(0, 1);
   stats.retrying = counted->integer(0, 2);
-  return stats.waiting > mostCounted ? countPlaces(connection, queue, stats) : Result<void>{};
+  return stats.waiting > storage::mostAtAGlance ? countPlaces(connection, queue, stats) : Result<void>{};
 }
 
 Result<void> addOldest(Connection& connection, std::int64_t queue, QueueStats& stats) {
@@ -67,11 +67,22 @@ Result<QueueStats> beginLook(Connection& connection, const Queue& queue, std::ch
   return stats;
 }
 
+Result<void> addOutbox(Connection& connection, const OutboxTable& table, bool atAGlance, QueueStats& stats) {
+  const Result<OutboxCounts> rows = OutboxCounts::of(connection, table);
+  if (!rows) return rows.error();
+  Result<void> added = atAGlance ? rows->addSome(stats) : rows->addAll(stats);
+  if (!added && added.error().is(Errc::timedOut)) {
+    added = limitStatements(connection, patience);
+    if (added) added = rows->addEstimate(stats);
+  }
+  return added ? rows->addOldest(stats) : added;
+}
+
 /// Adds the rows of the user's table, and since when the oldest message waits.
 Result<QueueStats> completeLook(Connection& connection, const Queue& queue, const std::optional<OutboxTable>& table,
-                                QueueStats stats) {
+                                bool atAGlance, QueueStats stats) {
   if (table)
-    if (const Result<void> counted = countOutbox(connection, *table, stats); !counted) return counted.error();
+    if (const Result<void> added = addOutbox(connection, *table, atAGlance, stats); !added) return added.error();
   const Result<void> looked = addOldest(connection, queue.number, stats);
   return looked ? Result<QueueStats>(std::move(stats)) : looked.error();
 }
@@ -83,7 +94,7 @@ Result<QueueStats> glanceAt(Connection& connection, const Queue& queue, std::chr
   Result<QueueStats> stats = beginLook(connection, queue, limit);
   if (!stats) return stats;
   if (const Result<void> counted = countSome(connection, queue.number, *stats); !counted) return counted.error();
-  return completeLook(connection, queue, table, *std::move(stats));
+  return completeLook(connection, queue, table, true, *std::move(stats));
 }
 
 Result<QueueStats> statsOf(Connection& connection, const Queue& queue, std::chrono::milliseconds limit,
@@ -98,7 +109,7 @@ Result<QueueStats> statsOf(Connection& connection, const Queue& queue, std::chro
   if (!others) return others.error();
   stats->deadLetters = others->integer(0, 0);
   stats->retrying = others->integer(0, 1);
-  return completeLook(connection, queue, table, *std::move(stats));
+  return completeLook(connection, queue, table, false, *std::move(stats));
 }
 
 }  // namespace tenure::postgresql

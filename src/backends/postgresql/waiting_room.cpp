@@ -79,13 +79,15 @@ WaitingPage waitingFrom(const Answer& rows) {
   return page;
 }
 
-Command countWaiting(const std::string& queue) {
+Command countWaiting(const std::string& queue, std::int64_t atMost) {
   return command(
-      "SELECT (SELECT count(*) FROM tenure_waiting WHERE queue = $1 AND due > 0), (SELECT max(at - due) FROM"
-      " (SELECT at, due FROM tenure_fired WHERE at > $2 AND queue = $1 ORDER BY at DESC LIMIT $3) AS last),"
-      " (SELECT count(*) FROM tenure_waiting WHERE queue = $1 AND due = 0),"
-      " (SELECT min(sent_at) FROM tenure_waiting WHERE queue = $1 AND due = 0)",
-      queue, systemClock().wallNow() - storage::latenessAge, storage::latenessRows);
+      "SELECT (SELECT count(*) FROM (SELECT FROM tenure_waiting WHERE queue = $1 AND due > 0"
+      "   ORDER BY due, added LIMIT $4) AS timed),"
+      " (SELECT max(at - due) FROM"
+      "  (SELECT at, due FROM tenure_fired WHERE at > $2 AND queue = $1 ORDER BY at DESC LIMIT $3) AS last),"
+      " count(*), min(sent_at) FROM"
+      " (SELECT sent_at FROM tenure_waiting WHERE queue = $1 AND due = 0 ORDER BY due, added LIMIT $4) AS once",
+      queue, systemClock().wallNow() - storage::latenessAge, storage::latenessRows, atMost);
 }
 
 storage::WaitingCounts countsFrom(const Answer& row) {

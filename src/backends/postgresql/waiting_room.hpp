@@ -33,7 +33,7 @@ namespace tenure::postgresql {
 
 Command selectWaiting(const std::string& queue, const storage::WaitingScan& scan);
 storage::WaitingPage waitingFrom(const Answer& rows);
-Command countWaiting(const std::string& queue);
+Command countWaiting(const std::string& queue, std::int64_t atMost);
 storage::WaitingCounts countsFrom(const Answer& row);
 
 /// The waiting room of the queue that a source reads, for one term. Threads: the source's.

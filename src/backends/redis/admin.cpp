@@ -69,14 +69,13 @@ Result<QueueStats> Admin::stats() {
   const Result<Connection*> connection = driver_.connection();
   if (!connection) return connection.error();
   const Keys& keys = driver_.keys();
-  const std::array<Arguments, 4> questions{{{"HGET", keys[Keys::queue], "owner"},
+  const std::array<Arguments, 5> questions{{{"HGET", keys[Keys::queue], "owner"},
                                             {"XLEN", keys[Keys::messages]},
                                             {"HLEN", keys[Keys::dead]},
-                                            {"XRANGE", keys[Keys::messages], "-", "+", "COUNT", "1"}}};
+                                            {"XRANGE", keys[Keys::messages], "-", "+", "COUNT", "1"},
+                                            {"HLEN", keys[Keys::attempts]}}};
   const Result<std::vector<Reply>> answers = (*connection)->read(questions);
   if (!answers) return answers.error();
-  const Result<std::vector<FailingMessage>> failing = store_.failing();
-  if (!failing) return failing.error();
   QueueStats stats;
   const ReplyView owner = (*answers)[0].view();
   if (!owner.isNil()) {
@@ -86,7 +85,7 @@ Result<QueueStats> Admin::stats() {
   }
   stats.waiting = (*answers)[1].view().integer();
   stats.deadLetters = (*answers)[2].view().integer();
-  stats.retrying = static_cast<std::int64_t>(failing->size());
+  stats.retrying = (*answers)[4].view().integer();
   if ((*answers)[3].view().size() == 0) return stats;
   const Result<Message> oldest = messageFrom((*answers)[3][0]);
   if (!oldest) return oldest.error();

@@ -60,7 +60,7 @@ Result<storage::WaitingPage> Store::waiting(const storage::WaitingScan& scan) {
   return page;
 }
 
-Result<storage::WaitingCounts> Store::countWaiting() {
+Result<storage::WaitingCounts> Store::countWaiting(std::int64_t /*atMost*/) {
   const Result<Connection*> connection = redis_.connection();
   if (!connection) return connection.error();
   const Result<Reply> reply =

@@ -19,7 +19,7 @@ class Store final : public storage::KeyValueStore {
   /// The tag of its keys.
   std::string queue() const override { return redis_.keys().tag; }
   Result<storage::WaitingPage> waiting(const storage::WaitingScan& scan) override;
-  Result<storage::WaitingCounts> countWaiting() override;
+  Result<storage::WaitingCounts> countWaiting(std::int64_t atMost) override;
   Driver& redis() noexcept { return redis_; }
 
  private:

@@ -203,9 +203,9 @@ Result<storage::WaitingPage> Driver::waiting(const storage::WaitingScan& scan) {
   return readWaiting(*connection_, which_.name, scan);
 }
 
-Result<storage::WaitingCounts> Driver::countWaiting() {
+Result<storage::WaitingCounts> Driver::countWaiting(std::int64_t atMost) {
   TENURE_ASSERT(connection_ != nullptr);
-  return sqlite::countWaiting(*connection_, which_.name);
+  return sqlite::countWaiting(*connection_, which_.name, atMost);
 }
 
 // --- transactions

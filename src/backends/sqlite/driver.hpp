@@ -48,7 +48,7 @@ class Driver final : public storage::IStoreDriver {
                                             const storage::Fence* expected) override;
   Result<std::vector<storage::Row>> scan(const storage::Scan& scan) override;
   Result<storage::WaitingPage> waiting(const storage::WaitingScan& scan) override;
-  Result<storage::WaitingCounts> countWaiting() override;
+  Result<storage::WaitingCounts> countWaiting(std::int64_t atMost) override;
   Result<storage::Committed> commit(const storage::Commit& commit) override;
   std::unique_ptr<storage::ISqlTransaction> open() override;
   Result<void> checkSql(std::string_view sql, std::span<const SqlParameter> parameters) override;

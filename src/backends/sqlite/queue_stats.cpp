@@ -1,11 +1,10 @@
 #include "backends/sqlite/queue_stats.hpp"
 
 #include "backends/sqlite/schema.hpp"
+#include "storage/driver.hpp"
 
 namespace tenure::sqlite {
 namespace {
-
-constexpr std::int64_t mostCounted = 10'000;  // at a glance
 
 /// Places that are taken, in place of messages.
 Result<void> countPlaces(Connection& connection, std::int64_t queue, QueueStats& stats) {
@@ -34,19 +33,19 @@ Result<void> countWaiting(Connection& connection, std::int64_t queue, QueueStats
   return countPlaces(connection, queue, stats);
 }
 
-/// Counts messages, dead letters and attempts, each up to `mostCounted` and one more.
+/// Counts messages, dead letters and attempts, each up to `mostAtAGlance` and one more.
 Result<void> countSome(Connection& connection, std::int64_t queue, QueueStats& stats) {
   Query counted = connection.query(
       "SELECT (SELECT count(*) FROM (SELECT 1 FROM tenure_message WHERE n > ?2 AND n <= ?3 LIMIT ?4)),"
       " (SELECT count(*) FROM (SELECT 1 FROM tenure_dead_letter WHERE queue = ?1 LIMIT ?4)),"
       " (SELECT count(*) FROM (SELECT 1 FROM tenure_attempt WHERE queue = ?1 LIMIT ?4))",
-      queue, positionIn(queue, 0), lastPositionIn(queue), mostCounted + 1);
+      queue, positionIn(queue, 0), lastPositionIn(queue), storage::mostAtAGlance + 1);
   const Result<bool> row = counted.next();
   if (!row) return row.error();
   stats.waiting = counted.integer(0);
   stats.deadLetters = counted.integer(1);
   stats.retrying = counted.integer(2);
-  return stats.waiting > mostCounted ? countPlaces(connection, queue, stats) : Result<void>{};
+  return stats.waiting > storage::mostAtAGlance ? countPlaces(connection, queue, stats) : Result<void>{};
 }
 
 Result<void> addOldest(Connection& connection, std::int64_t queue, QueueStats& stats) {

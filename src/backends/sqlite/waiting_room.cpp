@@ -35,13 +35,14 @@ Result<WaitingPage> readWaiting(Connection& connection, const std::string& queue
   return page;
 }
 
-Result<storage::WaitingCounts> countWaiting(Connection& connection, const std::string& queue) {
+Result<storage::WaitingCounts> countWaiting(Connection& connection, const std::string& queue, std::int64_t atMost) {
   Query counted = connection.query(
-      "SELECT (SELECT count(*) FROM tenure_waiting WHERE queue = ?1 AND due > 0), (SELECT max(at - due) FROM"
-      " (SELECT at, due FROM tenure_fired WHERE at > ?2 AND queue = ?1 ORDER BY at DESC LIMIT ?3)),"
-      " (SELECT count(*) FROM tenure_waiting WHERE queue = ?1 AND due = 0),"
-      " (SELECT min(sent_at) FROM tenure_waiting WHERE queue = ?1 AND due = 0)",
-      queue, systemClock().wallNow() - storage::latenessAge, storage::latenessRows);
+      "SELECT (SELECT count(*) FROM (SELECT 1 FROM tenure_waiting WHERE queue = ?1 AND due > 0 LIMIT ?4)),"
+      " (SELECT max(at - due) FROM"
+      "  (SELECT at, due FROM tenure_fired WHERE at > ?2 AND queue = ?1 ORDER BY at DESC LIMIT ?3)),"
+      " count(*), min(sent_at) FROM"
+      " (SELECT sent_at FROM tenure_waiting WHERE queue = ?1 AND due = 0 ORDER BY due, added LIMIT ?4)",
+      queue, systemClock().wallNow() - storage::latenessAge, storage::latenessRows, atMost);
   const Result<bool> row = counted.next();
   if (!row) return row.error();
   storage::WaitingCounts counts{.waiting = counted.integer(0), .atOnce = counted.integer(2)};

@@ -17,7 +17,7 @@ Result<storage::WaitingPage> readWaiting(Connection& connection, const std::stri
                                          const storage::WaitingScan& scan,
                                          std::int64_t until = std::numeric_limits<std::int64_t>::max());
 
-Result<storage::WaitingCounts> countWaiting(Connection& connection, const std::string& queue);
+Result<storage::WaitingCounts> countWaiting(Connection& connection, const std::string& queue, std::int64_t atMost);
 
 /// Whether the term is the one that reads the queue.
 Result<bool> isReader(Connection& connection, const std::string& queue, const TermIdentity& term);

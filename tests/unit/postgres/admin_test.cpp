@@ -4,6 +4,8 @@
 #include "backends/postgresql/queue_stats.hpp"
 #include "support/postgres_server.hpp"
 #include "support/results.hpp"
+#include "tenure/postgresql.hpp"
+#include "tenure/scheduled.hpp"
 
 namespace tenure::postgresql {
 namespace {
@@ -43,6 +45,25 @@ TEST(Operator, SeesHowManyPlacesAreTakenWhereCountingTakesTooLong) {
   EXPECT_EQ(stats.waiting, 300'001);
   EXPECT_TRUE(stats.waitingIsAtMost);
   EXPECT_EQ(stats.waitingBytes, std::nullopt);
+}
+
+TEST(Operator, AGlanceCountsAFewThousandMessagesThatComeLater) {
+  test::PostgresWorld world;
+  produce(world.options(), "a");
+  for (const char* due : {"0", "floor(extract(epoch FROM now() + interval '1 day') * 1000)::bigint"})
+    world.ask("INSERT INTO tenure_waiting(queue, due, sent_at, body) SELECT 'orders', " + std::string(due) +
+              ", 1000 + i, 'b' FROM generate_series(1, 10050) AS i");
+  const auto scheduled = openScheduled(world.options());
+
+  const ScheduledStats all = scheduled->stats().value();
+  const ScheduledStats some = scheduled->glance().value();
+
+  EXPECT_EQ(all.waiting, 10'050);
+  EXPECT_EQ(all.atOnce, 10'050);
+  EXPECT_EQ(some.waiting, 10'001);
+  EXPECT_EQ(some.atOnce, 10'001);
+  EXPECT_EQ(some.oldestAtOnce, all.oldestAtOnce);
+  EXPECT_EQ(some.next, all.next);
 }
 
 TEST(Operator, AQueueIsTheSameUnderEachNameOfItsHost) {

@@ -56,6 +56,19 @@ TEST_F(PrintedOutboxAdmin, StatsCountTheRowsThatWaitAndTellTheOldest) {
   EXPECT_EQ(stats.election, "orders");
 }
 
+TEST_F(PrintedOutboxAdmin, AGlanceCountsAFewThousandRowsAndEstimatesMore) {
+  world_.ask("INSERT INTO outbox(id, body) SELECT i::text, 'body' FROM generate_series(1, 10000) AS i");
+  EXPECT_EQ(admin_->glance().value().waiting, 10'000);
+  EXPECT_FALSE(admin_->glance().value().waitingIsAtMost);
+
+  world_.ask("INSERT INTO outbox(id, body) SELECT i::text, 'body' FROM generate_series(10001, 30000) AS i");
+  EXPECT_EQ(admin_->glance().value().waiting, 10'001) << "PostgreSQL has not looked at the table yet";
+  world_.ask("ANALYZE outbox");
+  EXPECT_EQ(admin_->glance().value().waiting, 30'000);
+  EXPECT_TRUE(admin_->glance().value().waitingIsAtMost);
+  EXPECT_EQ(admin_->stats().value().waitingBytes, 120'000);
+}
+
 TEST_F(PrintedOutboxAdmin, PeekShowsTheRowsThatWaitAndTakesNone) {
   world_.ask("INSERT INTO outbox(id, body) SELECT lpad(i::text, 2, '0'), 'body' FROM generate_series(1, 40) AS i");
   std::vector<std::string> seen;

@@ -87,6 +87,28 @@ TEST(Operator, SeesHowManyPlacesAreTakenWhereCountingTakesTooLong) {
   EXPECT_EQ(stats.waitingBytes, std::nullopt);
 }
 
+TEST(Operator, AGlanceCountsAFewThousandMessagesThatComeLater) {
+  const test::SqliteWorld world;
+  produce(world.options(), "a");
+  const auto connection = Connection::open(world.options()).value();
+  for (const char* due : {"0", "9000000000000"})
+    ASSERT_THAT(connection->run("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10050)"
+                                " INSERT INTO tenure_waiting(queue, due, sent_at, body) SELECT '" +
+                                world.options().queue + "', " + due + ", 1000 + i, 'b' FROM n"),
+                succeeds());
+  const auto scheduled = openScheduled(world.options());
+
+  const ScheduledStats all = scheduled->stats().value();
+  const ScheduledStats some = scheduled->glance().value();
+
+  EXPECT_EQ(all.waiting, 10'050);
+  EXPECT_EQ(all.atOnce, 10'050);
+  EXPECT_EQ(some.waiting, 10'001);
+  EXPECT_EQ(some.atOnce, 10'001);
+  EXPECT_EQ(some.oldestAtOnce, all.oldestAtOnce);
+  EXPECT_EQ(some.next, all.next);
+}
+
 TEST(Operator, AMessageThatIsShownKeepsNobodyFromACommit) {
   const test::SqliteWorld world;
   for (int i = 0; i < 40; ++i) produce(world.options(), std::to_string(i));
