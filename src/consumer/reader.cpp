@@ -168,7 +168,8 @@ void Engine::sourceFailed(const Term& term, const Error& error) {
   if (term.isPaused()) return postpone(error);
   const BootTime began = sourceTimer_.since().value_or(setting_.clock.now());
   sourceTimer_.hold(began);
-  if (!std::exchange(termState_.overdueSince, std::nullopt)) tell(OutageBegan{error.message()});
+  const bool wasOverdue = std::exchange(termState_.overdueSince, std::nullopt).has_value();
+  if (!std::exchange(termState_.sourceIsAway, true) && !wasOverdue) tell(OutageBegan{error.message()});
   Random random = setting_.options.jitterSeed != 0 ? Random(setting_.options.jitterSeed) : Random(freshSeed());
   Backoff backoff(20ms, 1s, random.fork());
   Error trouble = error;
@@ -194,6 +195,7 @@ void Engine::sourceFailed(const Term& term, const Error& error) {
     if (!isTransient(trouble)) throw EndTerm(reasonOf(trouble), trouble);
   }
   sourceTimer_.hold(std::nullopt);
+  termState_.sourceIsAway = false;
   dispatcher_->close(false);
   tell(OutageEnded{std::chrono::duration_cast<std::chrono::milliseconds>(setting_.clock.now() - began)});
 }

@@ -18,6 +18,16 @@ void StatusBoard::forgetTerm() {
   isPaused_ = isStopped_ = false;
 }
 
+void StatusBoard::forgetOutages() {
+  outages_ = 0;
+  outage_.clear();
+}
+
+void StatusBoard::outageEnded() {
+  if (outages_ > 0) --outages_;
+  if (outages_ == 0) forgetOutages();
+}
+
 bool StatusBoard::on(const Event& event) {
   updated_ = event.at;
   if (since_ == WallTime{}) since_ = event.at;
@@ -39,15 +49,15 @@ bool StatusBoard::on(const Event& event) {
   if (std::holds_alternative<Resumed>(event.body)) isPaused_ = false;
   if (std::holds_alternative<ConsumerStopped>(event.body)) isStopped_ = true;
   if (std::holds_alternative<ConsumerResumed>(event.body)) isStopped_ = false;
-  if (const auto* began = std::get_if<OutageBegan>(&event.body)) outage_ = began->error;
-  if (std::holds_alternative<OutageEnded>(event.body)) outage_.clear();
+  if (const auto* began = std::get_if<OutageBegan>(&event.body)) ++outages_, outage_ = began->error;
+  if (std::holds_alternative<OutageEnded>(event.body)) outageEnded();
   if (std::holds_alternative<SessionConnected>(event.body)) connected_ = true;
   if (std::holds_alternative<SessionSuspended>(event.body)) connected_ = false;
   if (std::holds_alternative<SessionExpired>(event.body)) connected_ = false;
   if (const auto* lacks = std::get_if<NotReady>(&event.body)) ready_ = false, notReady_ = lacks->why;
   const bool fit = std::holds_alternative<Ready>(event.body) || std::holds_alternative<Prepared>(event.body) ||
                    std::holds_alternative<Inaugurated>(event.body);
-  if (fit) ready_ = true, notReady_.clear(), outage_.clear();
+  if (fit) ready_ = true, notReady_.clear(), forgetOutages();
   // What ended a term may still be so: until the next look says otherwise.
   if (const auto* failed = std::get_if<PhaseFailed>(&event.body)) ready_ = false, notReady_ = failed->error;
   if (std::holds_alternative<Enrolled>(event.body)) enter("standby", event);

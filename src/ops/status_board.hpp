@@ -32,7 +32,7 @@ class StatusBoard {
   bool isBlocked() const noexcept { return !blockedBy_.empty(); }
   /// At too many dead letters in a row.
   bool isStopped() const noexcept { return isStopped_; }
-  /// Why its store or queue is away; empty: both answer.
+  /// Why its store, its queue or its target is away, as last told; empty: all answer.
   const std::string& outage() const noexcept { return outage_; }
 
   /// One JSON object and a line break. The token is a decimal string: it does not fit a double.
@@ -40,6 +40,8 @@ class StatusBoard {
 
  private:
   void forgetTerm();
+  void forgetOutages();
+  void outageEnded();
   void enter(const char* state, const Event& event);
 
   ElectionName election_;
@@ -62,7 +64,8 @@ class StatusBoard {
   std::set<std::string> blockedBy_;  // each in a group of its own
   bool isPaused_ = false;            // as the leader was told
   bool isStopped_ = false;
-  std::string outage_;
+  std::size_t outages_ = 0;  // of store, queue and target, each lane for itself
+  std::string outage_;       // the last of them that began
 };
 
 }  // namespace tenure

@@ -73,6 +73,20 @@ TEST(StatusBoard, OneGroupThatGoesOnDoesNotHideAnotherThatIsBlocked) {
   EXPECT_EQ(shown(board)["blocked_by"], "m-2");
 }
 
+TEST(StatusBoard, TheEndOfOneOutageDoesNotHideAnother) {
+  StatusBoard board = newBoard();
+  board.on(event(OutageBegan{"lane 1: refused"}, 7));
+  board.on(event(OutageBegan{"lane 2: refused"}, 7));
+  board.on(event(OutageEnded{1s}, 7));
+  EXPECT_EQ(board.outage(), "lane 2: refused");
+  board.on(event(OutageEnded{1s}, 7));
+  EXPECT_EQ(board.outage(), "");
+
+  board.on(event(OutageBegan{"refused"}, 7));
+  board.on(event(Inaugurated{}, 8));
+  EXPECT_EQ(board.outage(), "") << "of a term that is over";
+}
+
 TEST(StatusBoard, KeepsTheLastTrouble) {
   StatusBoard board = newBoard();
   board.on(event(SessionSuspended{17}));
