@@ -85,11 +85,9 @@ class Candidate::Impl {
 
   career::CareerRunner& runner() noexcept { return runner_; }
   void view(Callback<ElectionView> done) { readElection(*coordination_, paths_, std::move(done)); }
-  void readStuck(Callback<std::optional<StuckRecord>> done) {
-    tenure::readStuck(*coordination_, paths_, std::move(done));
-  }
-  void writeStuck(const StuckRecord& record, Callback<NodeStat> done) {
-    tenure::writeStuck(*coordination_, paths_, record, std::move(done));
+  void readStuck(Callback<StuckRecords> done) { tenure::readStuck(*coordination_, paths_, std::move(done)); }
+  void writeStuck(const StuckRecords& records, Callback<NodeStat> done) {
+    tenure::writeStuck(*coordination_, paths_, records, std::move(done));
   }
 
   void stop() noexcept {
@@ -210,11 +208,11 @@ void Candidate::wake() noexcept { impl_->runner().wake(); }
 void CandidateAccess::view(const Candidate& candidate, Callback<ElectionView> done) {
   candidate.impl_->view(std::move(done));
 }
-void CandidateAccess::readStuck(const Candidate& candidate, Callback<std::optional<StuckRecord>> done) {
+void CandidateAccess::readStuck(const Candidate& candidate, Callback<StuckRecords> done) {
   candidate.impl_->readStuck(std::move(done));
 }
-void CandidateAccess::writeStuck(const Candidate& candidate, const StuckRecord& record, Callback<NodeStat> done) {
-  candidate.impl_->writeStuck(record, std::move(done));
+void CandidateAccess::writeStuck(const Candidate& candidate, const StuckRecords& records, Callback<NodeStat> done) {
+  candidate.impl_->writeStuck(records, std::move(done));
 }
 std::optional<Term> Candidate::term() const { return impl_->runner().term(); }
 

@@ -11,8 +11,8 @@ struct CandidateAccess {
   /// Errors: as readElection's; nothing is called where the session has ended. Threads: the control thread.
   static void view(const Candidate& candidate, Callback<ElectionView> done);
   /// As readStuck and writeStuck, in the same way.
-  static void readStuck(const Candidate& candidate, Callback<std::optional<StuckRecord>> done);
-  static void writeStuck(const Candidate& candidate, const StuckRecord& record, Callback<NodeStat> done);
+  static void readStuck(const Candidate& candidate, Callback<StuckRecords> done);
+  static void writeStuck(const Candidate& candidate, const StuckRecords& records, Callback<NodeStat> done);
 };
 
 }  // namespace tenure

@@ -117,7 +117,9 @@ Result<Settings> settingsOf(const ConsumeOptions& options) {
 
 Exit runReplica(const ConsumeOptions& options, Settings settings, const Handler& handler) {
   ReplicaRun replica(options.replica, settings.candidate, options.statusFile,
-                     QueueGauge::Place{settings.wiring.queue, settings.wiring.isOneDatabase()});
+                     QueueGauge::Place{.queue = settings.wiring.queue,
+                                       .keepsEffects = settings.wiring.isOneDatabase(),
+                                       .keepsAttempts = settings.consumer.delivery != Guarantee::atMostOnce});
   const Backend::Ends ends = settings.wiring.open(replica.events());
   if (const Result<void> fit = canEverWork(ends); !fit) return refuse("", fit.error());
   RateLimits limits(settings.rates);

@@ -14,10 +14,13 @@ constexpr std::chrono::seconds shortestValidity{60};
 constexpr int restAfterReading = 20;  // times as long as it took
 constexpr std::chrono::minutes longestRest{5};
 
-/// Empty: the queue does not show it.
-MessageId firstIn(IQueueAdmin& admin) {
+/// Nullopt: the queue does not answer now. Empty: it does not show its first message.
+std::optional<MessageId> firstIn(IQueueAdmin& admin) {
   MessageId first;
   const Result<void> peeked = admin.peek(1, [&](const Message& message) { first = message.id; });
+  if (!peeked &&
+      (peeked.error().is(Errc::unavailable) || peeked.error().is(Errc::timedOut) || peeked.error().is(Errc::storeBusy)))
+    return std::nullopt;
   return peeked ? first : MessageId{};
 }
 
@@ -28,8 +31,9 @@ Result<http::QueueFigures> read(const QueueGauge::Place& place, bool wantsFirst)
   if (!stats) return stats.error();
   http::QueueFigures figures{.queue = *std::move(stats)};
   figures.tellsAge = place.queue->isStore();
-  if (!place.keepsEffects) figures.queue.deadLetters = figures.queue.retrying = std::nullopt;
-  if (const auto scheduled = scheduledOf(*place.queue)) figures.scheduled = *scheduled;
+  if (!place.keepsEffects) figures.queue.deadLetters = std::nullopt;
+  if (!place.keepsEffects || !place.keepsAttempts) figures.queue.retrying = std::nullopt;
+  if (const auto scheduled = scheduledOf(*place.queue, /*atAGlance=*/true)) figures.scheduled = *scheduled;
   if (wantsFirst) figures.first = firstIn(**admin);
   return figures;
 }

@@ -17,7 +17,8 @@ class QueueGauge final : public IEventSink {
  public:
   struct Place {
     std::shared_ptr<const Backend> queue;
-    bool keepsEffects = true;  // attempts and dead letters are there, too
+    bool keepsEffects = true;   // attempts and dead letters are there, too
+    bool keepsAttempts = true;  // of each message that is tried again
   };
   /// Reads so often, and more rarely where a reading takes long: at most a twentieth of the time, but every five
   /// minutes at least. Borrows the log: a failed reading is logged once, until a reading succeeds.

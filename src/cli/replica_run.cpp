@@ -44,7 +44,7 @@ Exit ReplicaRun::run(const CandidateOptions& candidate, ILeaderCareer& career, c
   const std::shared_ptr<void> atTheEnd(nullptr, [this](void*) { leaveLoop(); });
   running_ = &replica;
   const Emitter emit(*events_, systemClock(), candidate.election);
-  if (manager_) manager_->keepAlive(loop);
+  if (manager_) manager_->keepAlive(loop, [this] { return !guard_ || !guard_->isStuck(); });
   if (guard_) guard_->watch(loop, replica, limits, emit);
   if (metricsFile_)
     metricsFile_->keep(loop, [&] { return metrics_->text(http::MetricsFormat::textfile, replica.term()); });

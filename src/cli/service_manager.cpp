@@ -4,7 +4,8 @@
 
 namespace tenure::cli {
 
-void ServiceManager::keepAlive(boost::asio::io_context& loop) {
+void ServiceManager::keepAlive(boost::asio::io_context& loop, std::function<bool()> lives) {
+  lives_ = std::move(lives);
   std::uint64_t limit = 0;
   if (sd_watchdog_enabled(0, &limit) <= 0) return;
   interval_ = std::chrono::microseconds{limit} / 2;
@@ -13,7 +14,7 @@ void ServiceManager::keepAlive(boost::asio::io_context& loop) {
 }
 
 void ServiceManager::feed() {
-  sd_notify(0, "WATCHDOG=1");
+  if (lives_()) sd_notify(0, "WATCHDOG=1");
   timer_->expires_after(interval_);
   timer_->async_wait([this](const auto& error) {
     if (!error) feed();

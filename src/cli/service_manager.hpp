@@ -4,6 +4,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <functional>
 #include <mutex>
 
 #include "ops/status_board.hpp"
@@ -15,8 +16,8 @@ class ServiceManager final : public IEventSink {
  public:
   explicit ServiceManager(StatusBoard board) : board_(std::move(board)) {}
 
-  /// Feeds the manager's watchdog, on the loop, at half of what it waits for.
-  void keepAlive(boost::asio::io_context& loop);
+  /// Feeds the manager's watchdog, on the loop, at half of what it waits for, while `lives`.
+  void keepAlive(boost::asio::io_context& loop, std::function<bool()> lives);
   /// Before the loop ends.
   void close() { timer_.reset(); }
   void on(const Event& event) noexcept override;
@@ -28,6 +29,7 @@ class ServiceManager final : public IEventSink {
   StatusBoard board_;
   bool isReady_ = false;
   std::string_view told_;
+  std::function<bool()> lives_;
   std::chrono::microseconds interval_{};
   std::optional<boost::asio::steady_timer> timer_;
 };

@@ -80,21 +80,21 @@ void StuckGuard::forget() {
 }
 
 void StuckGuard::ask(const StuckRecord& mine, std::int64_t waiting, Duration quiet) {
-  CandidateAccess::readStuck(*replica_, [this, mine, waiting, quiet](const Result<std::optional<StuckRecord>>& former) {
+  CandidateAccess::readStuck(*replica_, [this, mine, waiting, quiet](const Result<StuckRecords>& former) {
     if (stuckIn_ == mine.term) act(mine, waiting, quiet, former);
   });
 }
 
 /// Hands over only behind a record of it: without one the successor would hand over as well.
 void StuckGuard::act(const StuckRecord& mine, std::int64_t waiting, Duration quiet,
-                     const Result<std::optional<StuckRecord>>& former) {
-  const StuckVerdict verdict = judge(mine, former ? *former : std::nullopt);
+                     const Result<StuckRecords>& former) {
+  if (!former) return warn(former.error());
+  const StuckVerdict verdict = judge(mine, *former);
   if (!std::exchange(isTold_, true))
     (*emit_)(LeaderStuck{mine.message, waiting, std::chrono::duration_cast<std::chrono::milliseconds>(quiet),
                          verdict.isBlamed},
              mine.term);
   isStuck_ = !verdict.isBlamed;
-  if (!former) return warn(former.error());
   const auto handOver = [this, isBlamed = verdict.isBlamed] {
     if (!isBlamed) replica_->handOver();
   };

@@ -1,7 +1,7 @@
 /// Has a leader hand over that could work and does not (ops/stuck_watch.hpp), once for each message:
 ///
 ///     stuck ─▶ another leader stopped at the same message in the last 24 hours ─▶ the message is blamed; no handover
-///          └─▶ else ─▶ a record in the election's znode says at which message ─▶ handover; declined: again in a minute
+///          └─▶ else ─▶ a record in the election says at which message ─▶ handover; declined: again in a minute
 ///
 /// A message that its queue does not show counts as the same one each time.
 #pragma once
@@ -39,8 +39,7 @@ class StuckGuard final : public IEventSink {
   void look();
   void forget();
   void ask(const StuckRecord& mine, std::int64_t waiting, Duration quiet);
-  void act(const StuckRecord& mine, std::int64_t waiting, Duration quiet,
-           const Result<std::optional<StuckRecord>>& former);
+  void act(const StuckRecord& mine, std::int64_t waiting, Duration quiet, const Result<StuckRecords>& former);
   void warn(const Error& error);
 
   ReplicaMetrics& metrics_;

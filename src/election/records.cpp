@@ -354,30 +354,45 @@ std::optional<Pause> parsePause(std::string_view text) {
   return pause;
 }
 
-std::string toJson(const StuckRecord& record) {
+std::string toJson(const StuckRecords& records) {
   Json json = fresh();
-  json["term"] = decimal(record.term.value);
-  json["message"] = record.message;
-  json["since"] = record.since.time_since_epoch().count();
+  json["stops"] = Json::array();
+  for (const StuckRecord& each : records)
+    json["stops"].push_back({{"term", decimal(each.term.value)},
+                             {"message", each.message},
+                             {"since", each.since.time_since_epoch().count()}});
   return written(json);
 }
 
-std::optional<StuckRecord> parseStuckRecord(std::string_view text) {
+StuckRecords parseStuckRecords(std::string_view text) {
   const Json json = objectIn(text);
-  const StuckRecord record{tokenIn(json, "term"), textIn(json, "message"), timeIn(json, "since")};
-  return record.term.value == 0 ? std::nullopt : std::optional(record);
+  const auto stops = json.find("stops");
+  if (stops == json.end() || !stops->is_array()) return {};
+  StuckRecords records;
+  for (const Json& each : *stops) {
+    if (!each.is_object()) continue;
+    const StuckRecord record{tokenIn(each, "term"), textIn(each, "message"), timeIn(each, "since")};
+    if (record.term.value != 0) records.push_back(record);
+  }
+  return records;
 }
 
-StuckVerdict judge(const StuckRecord& mine, const std::optional<StuckRecord>& known) {
+StuckVerdict judge(const StuckRecord& mine, const StuckRecords& known) {
   constexpr std::chrono::hours blamedFor{24};
+  constexpr std::size_t mostKept = 16;
   // An id that is no UTF-8 is not written as it is.
-  const std::optional<StuckRecord> written = parseStuckRecord(toJson(mine));
-  const bool isSame = known && written && known->message == written->message;
-  if (isSame && known->term == mine.term) return {};
-  const std::chrono::milliseconds age = known ? mine.since - known->since : blamedFor;
-  if (!isSame || age >= blamedFor) return {.isBlamed = false, .write = mine};
-  if (age < blamedFor / 2) return {.isBlamed = true};
-  return {.isBlamed = true, .write = StuckRecord{known->term, mine.message, mine.since}};
+  const StuckRecords written = parseStuckRecords(toJson(StuckRecords{mine}));
+  const auto isSame = [&](const StuckRecord& each) { return each.message == written.front().message; };
+  const auto same = std::ranges::find_if(known, isSame);
+  const bool isKnown = same != known.end() && mine.since - same->since < blamedFor;
+  if (isKnown && same->term == mine.term) return {};
+  if (isKnown && mine.since - same->since < blamedFor / 2) return {.isBlamed = true};
+  StuckRecords kept{isKnown ? StuckRecord{same->term, mine.message, mine.since} : mine};
+  std::ranges::remove_copy_if(known, std::back_inserter(kept), [&](const StuckRecord& each) {
+    return isSame(each) || mine.since - each.since >= blamedFor;
+  });
+  if (kept.size() > mostKept) kept.resize(mostKept);
+  return {.isBlamed = isKnown, .write = std::move(kept)};
 }
 
 }  // namespace tenure

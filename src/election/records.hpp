@@ -137,14 +137,16 @@ struct StuckRecord {
   WallTime since{};
   friend bool operator==(const StuckRecord&, const StuckRecord&) = default;
 };
-std::string toJson(const StuckRecord& record);
-std::optional<StuckRecord> parseStuckRecord(std::string_view json);
+/// The last of them, one for each message, the newest first.
+using StuckRecords = std::vector<StuckRecord>;
+std::string toJson(const StuckRecords& records);
+StuckRecords parseStuckRecords(std::string_view json);
 
-/// What the leader does that is stuck at `mine`, where it finds the record `known`.
+/// What the leader does that is stuck at `mine`, where it finds the records `known`.
 struct StuckVerdict {
-  bool isBlamed = false;               // another term stopped there in the last 24 hours: no handover
-  std::optional<StuckRecord> write{};  // first; nullopt: the record may stay
+  bool isBlamed = false;                // another term stopped there in the last 24 hours: no handover
+  std::optional<StuckRecords> write{};  // first, in place of those; nullopt: they may stay
 };
-StuckVerdict judge(const StuckRecord& mine, const std::optional<StuckRecord>& known);
+StuckVerdict judge(const StuckRecord& mine, const StuckRecords& known);
 
 }  // namespace tenure

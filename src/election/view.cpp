@@ -228,16 +228,16 @@ void writePause(ICoordination& coordination, const ElectionPaths& paths, const s
   put(coordination, paths.pause, pause ? toJson(*pause) : std::string(), done);
 }
 
-void readStuck(ICoordination& coordination, const ElectionPaths& paths, Callback<std::optional<StuckRecord>> done) {
+void readStuck(ICoordination& coordination, const ElectionPaths& paths, Callback<StuckRecords> done) {
   coordination.get(paths.stuck, nullptr, [done = std::move(done)](const Result<Node>& read) {
     if (!read && !read.error().is(Errc::notFound)) return done(read.error());
-    done(read ? parseStuckRecord(read->data) : std::nullopt);
+    done(read ? parseStuckRecords(read->data) : StuckRecords{});
   });
 }
 
-void writeStuck(ICoordination& coordination, const ElectionPaths& paths, const StuckRecord& record,
+void writeStuck(ICoordination& coordination, const ElectionPaths& paths, const StuckRecords& records,
                 Callback<NodeStat> done) {
-  put(coordination, paths.stuck, toJson(record), done);
+  put(coordination, paths.stuck, toJson(records), done);
 }
 
 }  // namespace tenure

@@ -75,10 +75,10 @@ void requestHandover(ICoordination& coordination, const ElectionPaths& paths, co
 void writePause(ICoordination& coordination, const ElectionPaths& paths, const std::optional<Pause>& pause,
                 Callback<NodeStat> done);
 
-/// At which message a leader has stopped; nullopt: none ever has. Errors: whatever the session says.
-void readStuck(ICoordination& coordination, const ElectionPaths& paths, Callback<std::optional<StuckRecord>> done);
+/// At which messages leaders have stopped. Errors: whatever the session says.
+void readStuck(ICoordination& coordination, const ElectionPaths& paths, Callback<StuckRecords> done);
 /// In place of what stood there. Errors: as writePause's.
-void writeStuck(ICoordination& coordination, const ElectionPaths& paths, const StuckRecord& record,
+void writeStuck(ICoordination& coordination, const ElectionPaths& paths, const StuckRecords& records,
                 Callback<NodeStat> done);
 
 }  // namespace tenure

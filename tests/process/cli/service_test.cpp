@@ -4,6 +4,7 @@
 #include <boost/asio/local/datagram_protocol.hpp>
 
 #include "replica.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure::test {
 namespace {
@@ -62,6 +63,30 @@ TEST_F(Service, IsReadyWhenItCanContendAndAliveWhileItsControlLoopTurns) {
   EXPECT_TRUE(manager.hears("STOPPING=1")) << manager.rest();
 }
 
+TEST_F(Service, IsNotAliveWhileItIsStuck) {
+  produce(numbered(1));
+  const std::string place = sql("SELECT min(n) FROM tenure_message");
+  Program first = consume("first", {"--stuck-after", "4s"}, environment);
+  ASSERT_TRUE(ledgerReaches(1)) << first.output();
+  Program unable =
+      start(inElection("consume", {"--queue", queue(), "--id", "unable", "--sql", "INSERT INTO absent VALUES (:id)"}),
+            "unable");
+  ASSERT_TRUE(unable.waitForOutput(" not_ready ")) << unable.output();
+  ASSERT_TRUE(manager.hears("WATCHDOG=1"));
+
+  sql("INSERT INTO tenure_message(n, id, grp, body, enqueued_at) VALUES (" + place + ", 'late', '', 'b', 1000)");
+  ASSERT_TRUE(eventually([&] {
+    while (manager.hasHeard("WATCHDOG=1")) {  // one who does not listen would hold up the replica
+    }
+    return first.output().find(" handover_declined ") != std::string::npos;
+  })) << first.output();
+  while (manager.hasHeard("WATCHDOG=1")) {
+  }
+  for (const auto end = BootClock::now() + std::chrono::seconds{1}; BootClock::now() < end;)
+    ASSERT_FALSE(manager.hasHeard("WATCHDOG=1")) << first.output();
+  EXPECT_EQ(told(first, SIGTERM), 0) << first.output();
+}
+
 TEST_F(Service, IsReadyAsAStandbyToo) {
   produce(numbered(1));
   Program first = consume("first");
@@ -78,6 +103,14 @@ TEST_F(Service, IsNotReadyWhereATermCouldNotBegin) {
                          "second", environment);
   ASSERT_TRUE(second.waitForOutput(" not_ready ")) << second.output();
   EXPECT_FALSE(manager.hasHeard("READY=1"));
+}
+
+TEST_F(Service, RunsWithTheConfigurationThatComesWithTheUnit) {
+  produce(numbered(1));
+  Program replica = consume("replica", {"--config", std::string(TENURE_SOURCE_DIR) + "/deploy/systemd/orders.toml",
+                                        "--http", "unix:" + at("http.sock"), "--log-format", "text"});
+  EXPECT_TRUE(ledgerReaches(1)) << replica.output();
+  EXPECT_EQ(told(replica, SIGTERM), 0) << replica.output();
 }
 
 /// systemd's own rating of a unit; 0 is the least exposed.

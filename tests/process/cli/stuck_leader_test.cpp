@@ -1,6 +1,7 @@
 /// A leader that could work and does not hands over by itself; at the same message no other does.
 #include "replica.hpp"
 #include "support/http.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure::test {
 namespace {
@@ -12,7 +13,7 @@ using testing::Not;
 class StuckLeader : public ToolInElection {
  protected:
   Program replica(const std::string& name) {
-    return consume(name, {"--stuck-after", "3s", "--http", "unix:" + at(name + ".sock")});
+    return consume(name, {"--stuck-after", "6s", "--http", "unix:" + at(name + ".sock")});
   }
   /// A row behind a leader's place in the queue: the leader never comes back to it, a new one begins in front of it.
   void slipIn(const std::string& id) {
@@ -42,8 +43,8 @@ TEST_F(StuckLeader, HandsOverOnceAndItsSuccessorBlamesTheMessage) {
   ASSERT_TRUE(second.waitForOutput(" stood_by ")) << second.output();
 
   slipIn("late");
-  ASSERT_TRUE(first.waitForOutput(" leader_stuck ")) << first.output();
-  EXPECT_THAT(first.output(), AllOf(HasSubstr(" message=late waiting=1 for_ms="), HasSubstr(" blamed=false")));
+  ASSERT_TRUE(first.waitForOutput(" message=late waiting=1 for_ms=")) << first.output();
+  EXPECT_THAT(first.output(), HasSubstr(" blamed=false"));
   ASSERT_TRUE(leads(second)) << second.output();
   EXPECT_TRUE(ledgerReaches(4)) << "the successor takes it";
   ASSERT_TRUE(first.waitForOutput(" stood_by ")) << first.output();
@@ -94,6 +95,9 @@ TEST_F(StuckLeader, AMessageThatIsKeptForItsNumberDoesNotWaitInTheQueue) {
   const std::string none = "\ntenure_queue_waiting{election=\"" + election() + "\"} 0\n";
   EXPECT_TRUE(eventually([&] { return httpGet(at("only.sock"), "/metrics").body.find(none) != std::string::npos; }))
       << httpGet(at("only.sock"), "/metrics").body;
+  for (const auto end = BootClock::now() + std::chrono::seconds{6}; BootClock::now() < end;)
+    ASSERT_EQ(httpGet(at("only.sock"), "/livez").status, 200) << only.output();
+  EXPECT_THAT(only.output(), Not(HasSubstr(" leader_stuck ")));
   EXPECT_EQ(told(only, SIGTERM), 0) << only.output();
 }
 

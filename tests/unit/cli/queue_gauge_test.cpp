@@ -18,7 +18,8 @@ using test::eventually;
 class Counter final : public Backend {
  public:
   using Answer = std::function<Result<QueueStats>()>;
-  explicit Counter(Answer answer) : answer_(std::move(answer)) {}
+  explicit Counter(Answer answer, Result<MessageId> first = Errc::unsupported)
+      : answer_(std::move(answer)), first_(std::move(first)) {}
 
   const std::string& queue() const noexcept override { return name_; }
   void setQueue(std::string name) override { name_ = std::move(name); }
@@ -26,23 +27,31 @@ class Counter final : public Backend {
   Ends open(IEventSink&) const override { return {}; }
   Result<std::unique_ptr<IMessageSink>> sink() const override { return Errc::unsupported; }
   std::unique_ptr<IStoreAdmin> storeAdmin() const override { return nullptr; }
-  Result<std::unique_ptr<IQueueAdmin>> queueAdmin() const override { return std::make_unique<Admin>(answer_); }
+  Result<std::unique_ptr<IQueueAdmin>> queueAdmin() const override { return std::make_unique<Admin>(answer_, first_); }
 
  private:
   class Admin final : public IQueueAdmin {
    public:
-    explicit Admin(const Answer& answer) : answer_(answer) {}
+    Admin(const Answer& answer, const Result<MessageId>& first) : answer_(answer), first_(first) {}
     Result<Findings> inspect() override { return Findings{}; }
     Result<QueueStats> stats() override { return answer_(); }
     Result<void> moveTo(const FenceRow&, const FenceRow&) override { return Errc::unsupported; }
-    Result<void> peek(std::size_t, const std::function<void(const Message&)>&) override { return Errc::unsupported; }
+    Result<void> peek(std::size_t, const std::function<void(const Message&)>& each) override {
+      if (!first_) return first_.error();
+      Message message;
+      message.id = *first_;
+      each(message);
+      return {};
+    }
 
    private:
     const Answer& answer_;
+    const Result<MessageId>& first_;
   };
 
   std::string name_ = "orders";
   const Answer answer_;
+  const Result<MessageId> first_;
 };
 
 class GaugeOfAQueue : public testing::Test {
@@ -138,6 +147,21 @@ TEST_F(GaugeOfAQueue, AReadingThatHangsHoldsUpNoEnd) {
   EXPECT_FALSE(latch->isReleased) << "it still hangs, and nobody waits for it";
   latch->isReleased = true;
   latch->changed.notify_all();
+}
+
+TEST_F(GaugeOfAQueue, TellsTheFirstMessageWhereItIsAskedForAndTheQueueShowsIt) {
+  const auto firstOf = [&](Result<MessageId> first) {
+    auto place = std::make_shared<Counter>([] { return some(); }, std::move(first));
+    gauge.emplace(QueueGauge::Place{std::move(place)}, 1ms, log);
+    gauge->wantFirst(true);
+    tell(Inaugurated{});
+    EXPECT_TRUE(eventually([&] { return gauge->figures({7}).has_value(); }));
+    return gauge->figures({7})->first;
+  };
+  EXPECT_EQ(firstOf(MessageId{"m-1"}), MessageId{"m-1"});
+  EXPECT_EQ(firstOf(Errc::unsupported), MessageId{});
+  EXPECT_EQ(firstOf(Errc::storeFailed), MessageId{}) << "a message that cannot be read";
+  EXPECT_EQ(firstOf(Errc::unavailable), std::nullopt) << "or it would count as another message";
 }
 
 }  // namespace

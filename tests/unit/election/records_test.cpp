@@ -211,39 +211,52 @@ StuckRecord stuckAt(std::int64_t term, const std::string& message, std::chrono::
 
 TEST(AStuckLeadersRecord, IsWrittenBeforeAHandoverAndStaysWhereItIsItsOwn) {
   const StuckRecord mine = stuckAt(7, "m-1", 30h);
-  EXPECT_FALSE(judge(mine, std::nullopt).isBlamed);
-  EXPECT_EQ(judge(mine, std::nullopt).write, mine);
-  EXPECT_EQ(judge(mine, stuckAt(5, "m-2", 29h)).write, mine) << "another message";
-  EXPECT_FALSE(judge(mine, mine).isBlamed) << "the reply to its write was lost";
-  EXPECT_EQ(judge(mine, mine).write, std::nullopt);
+  EXPECT_FALSE(judge(mine, {}).isBlamed);
+  EXPECT_EQ(judge(mine, {}).write, StuckRecords{mine});
+  EXPECT_FALSE(judge(mine, {mine}).isBlamed) << "the reply to its write was lost";
+  EXPECT_EQ(judge(mine, {mine}).write, std::nullopt);
 }
 
 TEST(AStuckLeadersRecord, OfAnotherTermBlamesItsMessageForADay) {
-  const StuckRecord known = stuckAt(5, "m-1", 30h);
+  const StuckRecords known{stuckAt(5, "m-1", 30h)};
   EXPECT_TRUE(judge(stuckAt(7, "m-1", 31h), known).isBlamed);
   EXPECT_EQ(judge(stuckAt(7, "m-1", 31h), known).write, std::nullopt);
   EXPECT_FALSE(judge(stuckAt(7, "m-1", 54h), known).isBlamed);
-  EXPECT_EQ(judge(stuckAt(7, "m-1", 54h), known).write, stuckAt(7, "m-1", 54h));
+  EXPECT_EQ(judge(stuckAt(7, "m-1", 54h), known).write, StuckRecords{stuckAt(7, "m-1", 54h)});
+}
+
+TEST(AStuckLeadersRecord, RemembersEachOfAFewMessages) {
+  StuckRecords known;
+  for (std::int64_t term = 1; term <= 3; ++term)
+    known = judge(stuckAt(term, "m-" + std::to_string(term), 30h), known).write.value();
+  for (const std::string message : {"m-1", "m-2", "m-3"})
+    EXPECT_TRUE(judge(stuckAt(7, message, 31h), known).isBlamed) << message;
+  for (std::int64_t term = 4; term <= 40; ++term)
+    known = judge(stuckAt(term, "m-" + std::to_string(term), 30h), known).write.value();
+  EXPECT_EQ(known.size(), 16U);
+  EXPECT_EQ(known.front(), stuckAt(40, "m-40", 30h));
+  EXPECT_EQ(judge(stuckAt(41, "m-41", 60h), known).write, StuckRecords{stuckAt(41, "m-41", 60h)}) << "the rest is old";
 }
 
 TEST(AStuckLeadersRecord, IsRenewedWhileALeaderStandsAtTheBlamedMessage) {
-  std::optional<StuckRecord> known = stuckAt(5, "m-1", 30h);
+  StuckRecords known{stuckAt(5, "m-1", 30h)};
   for (std::chrono::hours hour = 31h; hour < 31h + 240h; ++hour) {
     const StuckVerdict verdict = judge(stuckAt(7, "m-1", hour), known);
     ASSERT_TRUE(verdict.isBlamed) << "a handover at " << hour.count();
-    if (verdict.write) known = parseStuckRecord(toJson(*verdict.write));
+    if (verdict.write) known = parseStuckRecords(toJson(*verdict.write));
   }
-  EXPECT_EQ(known->term, FencingToken{5}) << "as its own the leader would hand over";
+  EXPECT_EQ(known.front().term, FencingToken{5}) << "as its own the leader would hand over";
 }
 
 TEST(AStuckLeadersRecord, KnowsAnIdThatIsNoUtf8Again) {
-  const auto known = parseStuckRecord(toJson(stuckAt(5, "m-\xff", 30h)));
+  const StuckRecords known = parseStuckRecords(toJson(StuckRecords{stuckAt(5, "m-\xff", 30h)}));
   EXPECT_TRUE(judge(stuckAt(7, "m-\xff", 31h), known).isBlamed);
   EXPECT_EQ(judge(stuckAt(5, "m-\xff", 31h), known).write, std::nullopt);
 }
 
 TEST(AStuckLeadersRecord, IsNoneWhereItCannotBeRead) {
-  for (const std::string& data : garbage()) EXPECT_EQ(parseStuckRecord(data), std::nullopt);
+  for (const std::string& data : garbage()) EXPECT_EQ(parseStuckRecords(data), StuckRecords{});
+  EXPECT_EQ(parseStuckRecords(R"({"v":1,"stops":[7,{"term":"0","message":"m","since":1},{}]})"), StuckRecords{});
 }
 
 TEST(Names, Row03OnlyTheUuidMakesACandidate) {

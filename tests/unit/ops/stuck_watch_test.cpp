@@ -126,6 +126,8 @@ TEST_F(AStuckLeader, IsNotOneThatWaitsForANumber) {
   tell(MessageKept{"m-2", "g", 2, 1});
   look.waiting = 0;  // what came early is kept in the store, and waits in the queue no more
   EXPECT_FALSE(isStuckAfter(5h));
+  look.waiting = 1;
+  EXPECT_TRUE(isStuckAfter(10min + 1s)) << "what it waits for has come, and it does not take it";
 }
 
 TEST_F(AStuckLeader, IsNotAReplicaThatDoesNotLead) {
