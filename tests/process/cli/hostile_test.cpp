@@ -41,18 +41,21 @@ class Strangers : public ToolInElection {
     }
     return least;
   }
+  static std::string pipelined(const std::string& request) {
+    std::string requests;
+    for (int i = 0; i < 50; ++i) requests += request;
+    return requests;
+  }
   /// One who says nothing, one who never ends, and others who ask for too much or for what is not theirs.
   static std::string words(int stranger) {
-    const std::string host = "Host: stranger.example\r\n";
-    switch (stranger % 7) {
+    const std::string host = "Host: localhost\r\n";
+    switch (stranger % 9) {
       case 0: return "";
       case 1: return "GET /livez HTTP/1.1\r\n" + host + "X-Slow: ";
       case 2: return "GET /livez HTTP/1.1\r\nX-Large: " + std::string(100'000, 'x') + "\r\n\r\n";
-      case 3: {
-        std::string pipelined;
-        for (int i = 0; i < 50; ++i) pipelined += "GET /status HTTP/1.1\r\n" + host + "\r\n";
-        return pipelined;
-      }
+      case 3: return pipelined("GET /status HTTP/1.1\r\n" + host + "\r\n");
+      case 6: return pipelined("GET /metrics HTTP/1.1\r\n" + host + "\r\n");
+      case 7: return pipelined("GET /status HTTP/1.1\r\nHost: stranger.example\r\n\r\n");
       case 4:
         return "POST /metrics HTTP/1.1\r\n" + host + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n" +
                "0\r\n\r\nGET /leader HTTP/1.1\r\n\r\n";

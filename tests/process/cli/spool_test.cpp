@@ -174,7 +174,7 @@ TEST_F(SpooledProduce, AMetricsFileShowsProducerAndSpool) {
   ASSERT_EQ(::mkfifo(at("pipe").c_str(), 0600), 0);
   Program produce = start({"produce", "--queue", queue(), "--spool", at("s.db"), "--metrics-file", at("shop.prom")},
                           "out", {}, at("pipe"));
-  std::ofstream pipe(at("pipe"));
+  std::fstream pipe(at("pipe"));  // for reading too, so that it opens where no program reads
   EXPECT_TRUE(eventually([&] {
     return metrics().find("\ntenure_spool_waiting{producer=\"shop\"} 0\n") != std::string::npos;
   })) << metrics();
@@ -190,7 +190,7 @@ TEST_F(SpooledProduce, AMetricsFileShowsProducerAndSpool) {
 TEST_F(SpooledProduce, SigtermDrainsWhatWasReadAndEnds) {
   ASSERT_EQ(::mkfifo(at("pipe").c_str(), 0600), 0);
   Program produce = start({"produce", "--queue", queue(), "--spool", at("s.db")}, "out", {}, at("pipe"));
-  std::ofstream pipe(at("pipe"));
+  std::fstream pipe(at("pipe"));  // for reading too, so that it opens where no program reads
   pipe << "a\nb\nunfin" << std::flush;
   EXPECT_TRUE(eventually([&] { return sent("q.db") == 2; }));
   produce.signal(SIGTERM);
@@ -214,7 +214,7 @@ TEST_F(SpooledProduce, WhatIsLostIsToldAndIsNoSuccess) {
   queueComes();
   Program produce =
       start({"produce", "--queue", farQueue(), "--durability", "memory", "--drain", "50ms"}, "out", {}, at("pipe"));
-  std::ofstream pipe(at("pipe"));
+  std::fstream pipe(at("pipe"));  // for reading too, so that it opens where no program reads
   pipe << "a" << std::endl;
   EXPECT_TRUE(eventually([&] { return sent("far.db") == 1; }));
   queueGoes();
