@@ -10,7 +10,6 @@ using namespace std::chrono_literals;
 constexpr auto shortestSession = 3s;
 constexpr auto pauseAfterLostReply = 500ms;
 constexpr auto timeToLeave = 1s;
-constexpr auto recheckWhileAway = 30s;
 constexpr auto firstBackoff = 100ms;
 constexpr auto longestBackoff = 40s;
 
@@ -20,13 +19,15 @@ ElectionMachine::ElectionMachine(ElectionMachineSettings settings, Random random
     : at_(std::move(settings)),
       health_(at_),
       record_(at_),
-      leader_(at_),
+      preparation_(at_),
+      enrolment_(at_, health_, record_),
+      place_(at_),
+      marker_(at_),
       look_(at_),
       steering_(at_, look_),
       pause_(at_, record_),
       terms_(at_, health_, record_),
       report_(at_),
-      candidates_(at_.settings.uuid),
       electionBackoff_(firstBackoff, longestBackoff, random.fork()),
       termBackoff_(firstBackoff, longestBackoff, random.fork()) {}
 
@@ -47,7 +48,7 @@ void ElectionMachine::handle(const input::Connected& in) {
   at_.tell(SessionConnected{in.session.id, in.session.timeout, in.session.server});
   // Some servers hand out a new session where a client hopes for its old one. What was ours then belongs to nobody.
   if (health_.isAnother(in.session)) {
-    mustSearch_ = true;
+    enrolment_.mustSearch();
     sessionGone(EndReason::sessionExpired);
   }
   health_.connected(in.session);
@@ -78,7 +79,7 @@ void ElectionMachine::handle(const input::Refused& in) {
 /// The session took our znode with it. The next one begins from scratch: even the ensemble may be another.
 void ElectionMachine::sessionGone(EndReason reason) {
   health_.sessionGone();
-  prepared_ = false;
+  preparation_.undo();
   if (at_.own) {
     loseCandidacy(reason, "the session expired");
   } else if (at_.phase != Phase::lost && at_.phase != Phase::resigning && at_.phase != Phase::closing) {
@@ -92,9 +93,9 @@ void ElectionMachine::resume() {
   retryAt_.reset();
   switch (at_.phase) {
     case Phase::away: return begin();
-    case Phase::preparing: return prepare();
-    case Phase::enrolling: mustSearch_ = true; return settle();
-    case Phase::settling: return settle();
+    case Phase::preparing: return preparation_.begin();
+    case Phase::enrolling: enrolment_.mustSearch(); [[fallthrough]];
+    case Phase::settling: return enrolment_.settle();
     case Phase::ranking:
     case Phase::standby:
     case Phase::observing:
@@ -102,7 +103,7 @@ void ElectionMachine::resume() {
     case Phase::barrier:
     case Phase::marking: return rank();
     case Phase::office:
-      if (!ownWatch_.answered) watchOwn();
+      enrolment_.resume();
       steering_.resume();
       pause_.resume();
       return health_.probeNow();
@@ -117,16 +118,12 @@ void ElectionMachine::resume() {
 // --- replies, by the question they answer
 
 void ElectionMachine::handle(const input::NodeRead& in) {
-  if (in.ticket == flow_ && at_.phase == Phase::preparing) return metaRead(in.node);
-  if (in.ticket == 0) return;
-  if (in.ticket == metaLook_) return metaSeen(in.node);
+  if (in.ticket == 0 || heed(preparation_.read(in.ticket, in.node))) return;
   if (hears(report_.read(in.ticket, in.node))) return;
-  if (in.ticket == ownWatch_.ticket) return ownRead(in.node);
-  if (health_.visited(in.ticket, in.node)) return;
-  if (in.ticket == predecessorWatch_.ticket) return predecessorRead(in.node);
-  if (in.ticket == markerWatch_.ticket) return markerRead(in.node);
+  if (heed(enrolment_.read(in.ticket, in.node)) || health_.visited(in.ticket, in.node)) return;
+  if (heed(place_.read(in.ticket, in.node))) return;
+  if (marker_.isOurs(in.ticket)) return markerRead(in.node);
   if (steering_.read(in.ticket, in.node) || pause_.read(in.ticket, in.node)) return;
-  if (leader_.read(in.ticket, in.node)) return;
   heed(look_.read(in.ticket, in.node));
 }
 
@@ -135,28 +132,22 @@ void ElectionMachine::handle(const input::Written& in) {
   if (health_.isProbe(in.ticket)) return probed(in.sentAt, in.result);
   if (record_.published(in.ticket, in.result)) return;
   if (hears(report_.written(in.ticket, in.result))) return;
-  if (in.ticket != flow_) return;
-  if (at_.phase == Phase::settling) return settled(in.result);
+  if (heed(enrolment_.written(in.ticket, in.result)) || in.ticket != flow_) return;
   if (at_.phase == Phase::marking) return marked(in.sentAt, in.result);
   if (at_.phase == Phase::resigning) return resigned(in.result);
 }
 
 void ElectionMachine::handle(const input::Changed& in) {
   if (in.ticket == 0) return;
-  if (in.ticket == ownWatch_.ticket) {
-    if (in.event != WatchEvent::deleted) return watchOwn();
-    return loseCandidacy(EndReason::znodeDeleted, "our znode was deleted");
-  }
-  if (in.ticket == predecessorWatch_.ticket) {
-    if (in.event == WatchEvent::dataChanged) return watchPredecessor();
-    predecessorWatch_ = {};
-    rank();
-    if (ahead_ == 1) lookAtMarker();  // we are next: both questions in one round trip
+  if (heed(enrolment_.changed(in.ticket, in.event))) return;
+  if (const auto moved = place_.changed(in.ticket, in.event); heed(moved)) {
+    // We are next: both questions in one round trip.
+    if (moved == PlaceInLine::News::stale && place_.isNext()) lookAtMarker();
     return;
   }
-  if (in.ticket == markerWatch_.ticket) {
+  if (marker_.isOurs(in.ticket)) {
     if (at_.phase == Phase::barrier || at_.phase == Phase::readingMarker) readMarker();
-    if (at_.phase == Phase::ranking) markerWatch_ = {};  // the marker was read before that change
+    if (at_.phase == Phase::ranking) marker_.forget();  // it was read before that change
     return;
   }
   if (!steering_.changed(in.ticket)) pause_.changed(in.ticket);
@@ -171,13 +162,13 @@ std::optional<BootTime> ElectionMachine::wakeAt() const {
   if (retryAt_) also(*retryAt_);
   if (const std::optional<BootTime> due = health_.wakeAt()) also(*due);
   if (leaveBy_ && at_.phase != Phase::closing) also(*leaveBy_);
-  if (at_.phase == Phase::standby || at_.phase == Phase::observing) also(recheckDue_);
+  if (at_.phase == Phase::standby || at_.phase == Phase::observing) also(place_.recheckDue());
   if (letsPass() && at_.connected && !look_.isUnderWay()) also(look_.dueAt());
   if (at_.phase == Phase::barrier && !terms_.barrier().over(at_.now.boot).empty()) {
     if (const std::optional<BootTime> more = health_.countsMoreAt()) also(*more);
   } else if (at_.phase == Phase::barrier) {
     also(terms_.barrier().limit());
-    if (liveness_ == 0 && terms_.barrier().endsWithHolder()) also(livenessDue_);
+    if (const auto due = marker_.askAt(); due && terms_.barrier().endsWithHolder()) also(*due);
   }
   if (at_.phase == Phase::office) {
     if (const std::optional<BootTime> due = steering_.wakeAt()) also(*due);
@@ -194,9 +185,8 @@ void ElectionMachine::handle(const input::Tick&) {
     if (at_.phase == Phase::backingOff) return begin();
     if (at_.connected) return resume();
   }
-  if ((at_.phase == Phase::standby || at_.phase == Phase::observing) && at_.now.boot >= recheckDue_) {
+  if (place_.takeRecheck()) {
     electionBackoff_.reset();
-    recheckDue_ = at_.now.boot + recheckWhileAway;
     if (at_.connected) return rank();
   }
   health_.visit();
@@ -224,7 +214,7 @@ void ElectionMachine::loseCandidacy(EndReason reason, const std::string& why) {
   at_.tell(CandidacyLost{why}, servedToken());
   const bool inOffice = at_.phase == Phase::office;
   if (inOffice) endTerm(reason);
-  ownWatch_ = {};
+  enrolment_.unwatch();
   at_.own.reset();
   if (inOffice || at_.phase == Phase::lost || at_.phase == Phase::closing) return;
   if (at_.phase == Phase::resigning) return finishResignation();
@@ -233,16 +223,12 @@ void ElectionMachine::loseCandidacy(EndReason reason, const std::string& why) {
 
 void ElectionMachine::newCandidacy(Duration delay) {
   dropTickets();
-  tellNext(false);
-  stands_ = false;
+  place_.forget();
   record_.forgetTerm();
   at_.phase = Phase::away;
   at_.own.reset();
   health_.forgetLease();
   terms_.forgetBarrier();
-  predecessor_.clear();
-  leader_.forget();
-  candidates_ = Candidates{at_.settings.uuid};
   if (leaving_) return close();
   if (fatal_) return fatal(*std::exchange(fatal_, std::nullopt));
   if (delay <= 0ns) return begin();
@@ -253,19 +239,21 @@ void ElectionMachine::newCandidacy(Duration delay) {
 void ElectionMachine::begin() {
   if (!at_.connected) {
     at_.phase = Phase::away;
-  } else if (!prepared_) {
-    prepare();
+  } else if (!preparation_.isDone()) {
+    preparation_.begin();
   } else {
     proceed();
   }
 }
 
 void ElectionMachine::dropTickets() {
-  flow_ = liveness_ = metaLook_ = 0;
+  flow_ = 0;
   health_.dropTickets();
-  ownWatch_ = predecessorWatch_ = markerWatch_ = {};
   record_.dropTickets();
-  leader_.dropTickets();
+  preparation_.dropTickets();
+  enrolment_.dropTickets();
+  place_.dropTickets();
+  marker_.dropTickets();
   look_.dropTickets();
   steering_.dropTickets();
   pause_.dropTickets();
@@ -275,6 +263,9 @@ void ElectionMachine::dropTickets() {
 /// The connection went away under a question. Connected or the timer takes it up again, whichever comes first.
 void ElectionMachine::pause() {
   flow_ = 0;
+  preparation_.dropQuestion();
+  enrolment_.dropQuestion();
+  place_.dropQuestion();
   retryAt_ = at_.now.boot + pauseAfterLostReply;
 }
 
@@ -284,6 +275,10 @@ bool ElectionMachine::pausedBy(const Error& error) {
     return false;
   pause();
   return true;
+}
+
+void ElectionMachine::trouble(const Error& error) {
+  if (!pausedBy(error)) fail(error);
 }
 
 Duration ElectionMachine::drawBackoff() {
@@ -296,11 +291,8 @@ void ElectionMachine::fail(const Error& error) {
   if (error.is(Errc::authenticationFailed) || error.is(Errc::permissionDenied)) return fatal(error);
   const Duration delay = drawBackoff();
   at_.tell(ElectionFailed{error.message(), inMilliseconds(delay)});
-  if (at_.own) {
-    at_.act(action::Remove{0, at_.own->path});
-    mustSearch_ = true;
-  }
-  prepared_ = false;
+  if (at_.own) enrolment_.remove();
+  preparation_.undo();
   newCandidacy(delay);
 }
 
@@ -363,9 +355,7 @@ std::string ElectionMachine::describe() const {
                                    "over"};
   std::string text = names[static_cast<std::size_t>(at_.phase)];
   if (at_.own) text += ", znode " + at_.own->name + ", czxid " + std::to_string(at_.own->czxid);
-  if (at_.phase == Phase::standby) text += ", " + std::to_string(ahead_) + " ahead";
-  if (foreigners_ > 0) text += ", " + std::to_string(foreigners_) + " foreign children";
-  return text;
+  return text + place_.describe();
 }
 
 }  // namespace tenure

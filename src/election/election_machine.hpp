@@ -31,13 +31,16 @@
 #pragma once
 
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "base/backoff.hpp"
+#include "election/enrolment.hpp"
+#include "election/marker_look.hpp"
 #include "election/own_terms.hpp"
 #include "election/pause_watch.hpp"
+#include "election/place_in_line.hpp"
+#include "election/preparation.hpp"
 #include "election/session_health.hpp"
 #include "election/steering.hpp"
 
@@ -81,6 +84,7 @@ class ElectionMachine {
   void pause();
   Duration drawBackoff();
   void fail(const Error& error);
+  void trouble(const Error& error);
   void fatal(const Error& error);
   void close();
   void dropTickets();
@@ -92,28 +96,15 @@ class ElectionMachine {
   void handle(const input::Enrolment& in);
   void handle(const input::Listed& in);
   void handle(const input::Statted& in);
-  void prepare();
-  void prepareNext();
-  void metaRead(const Result<Node>& node);
-  void metaSeen(const Result<Node>& node);
+  // Each tells whether the answer was awaited there.
+  bool heed(Preparation::News news);
+  bool heed(Enrolment::News news);
+  bool heed(PlaceInLine::News news);
   void proceed();
   void enrol();
-  void settle();
-  void settled(const Result<void>& result);
-  void enrolled(const std::string& path, const NodeStat& stat, bool foundAgain);
-  void watchOwn();
-  void ownRead(const Result<Node>& node);
   void rank();
   void decide();
-  void search();
-  void standBy(const std::vector<Candidates::Ranked>& ahead);
-  void watchPredecessor();
-  void observe();
-  void tellNext(bool next);
-  void predecessorRead(const Result<Node>& node);
   void parentGone();
-  void reportForeigners();
-  void reportForeigner(const std::string& child, const char* reason);
 
   // election_office.cpp: from winning to resigning
   void handle(const input::LivenessTold& in);
@@ -148,49 +139,24 @@ class ElectionMachine {
   Contention at_;
   SessionHealth health_;
   OwnRecord record_;
-  LeaderComparison leader_;
+  Preparation preparation_;
+  Enrolment enrolment_;
+  PlaceInLine place_;
+  MarkerLook marker_;
   LineLook look_;
   Steering steering_;
   PauseWatch pause_;
   OwnTerms terms_;
   LateReport report_;
 
-  std::vector<Action> preparation_;  // still to be done, last one first
-  bool prepared_ = false;
-  MetaRecord meta_;
-  std::int32_t metaVersion_ = 0;
-  Ticket metaLook_ = 0;  // a look at it before taking office
-
-  Candidates candidates_;
-  std::int64_t lastCzxid_ = 0;  // of our newest candidacy: what is not newer is never adopted
-  std::string lastPath_;
-  bool mustSearch_ = false;  // something of ours may be there without our knowing
-  std::string predecessor_;
-  std::size_t ahead_ = 0;
-  bool next_ = false;    // TellNext was last sent with it
-  bool stands_ = false;  // TellStandby was sent
-
   bool failedTerm_ = false;
   bool leaving_ = false;
   std::optional<Error> fatal_;
-
-  Ticket flow_ = 0;  // the question on which the phase waits
-  Ticket liveness_ = 0;
-  ZnodeWatch ownWatch_;
-  ZnodeWatch predecessorWatch_;
-  ZnodeWatch markerWatch_;
-  std::optional<Result<Node>> markerSeen_;  // read while the candidates were listed
-
-  BootTime livenessDue_{};
-  BootTime recheckDue_{};
+  Ticket flow_ = 0;  // the write on which the phase waits: of taking office, of resigning
   std::optional<BootTime> retryAt_;
   std::optional<BootTime> leaveBy_;
   Backoff electionBackoff_;
   Backoff termBackoff_;
-
-  std::set<std::string> reported_;
-  std::size_t foreigners_ = 0;
-  bool aclWarned_ = false;
 };
 
 }  // namespace tenure

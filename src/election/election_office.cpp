@@ -8,7 +8,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto livenessInterval = 100ms;
 // A create of ours that the servers handle together with our successor's write would hold up its taking office.
 constexpr Duration afterYou = 10ms;
 
@@ -17,11 +16,8 @@ constexpr Duration afterYou = 10ms;
 // --- the barrier
 
 void ElectionMachine::lookAtMarker() {
-  markerWatch_ = {at_.newTicket(), false};
-  markerSeen_.reset();
-  metaLook_ = at_.newTicket();
-  at_.act(action::Read{metaLook_, action::Subject::meta, at_.paths.meta, false});
-  at_.act(action::Read{markerWatch_.ticket, action::Subject::marker, at_.paths.marker, true});
+  preparation_.lookAgain();
+  marker_.read();
 }
 
 void ElectionMachine::readMarker() {
@@ -32,21 +28,17 @@ void ElectionMachine::readMarker() {
 /// We are the oldest: read the marker, unless that was asked for together with the list. What was seen then may be out
 /// of date by now; the write that takes office names its version.
 void ElectionMachine::useMarker() {
-  if (markerWatch_.ticket == 0) return readMarker();
+  if (!marker_.isAsked()) return readMarker();
   at_.phase = Phase::readingMarker;
-  if (const auto seen = std::exchange(markerSeen_, std::nullopt)) markerRead(*seen);
+  if (const auto seen = marker_.take()) markerRead(*seen);
 }
 
 void ElectionMachine::markerRead(const Result<Node>& node) {
-  if (at_.phase == Phase::ranking) markerSeen_ = node;
+  if (at_.phase == Phase::ranking) marker_.keep(node);
   if (at_.phase != Phase::readingMarker) return;
   if (!node) {
-    if (!node.error().is(Errc::notFound)) {
-      if (!pausedBy(node.error())) fail(node.error());
-      return;
-    }
-    prepared_ = false;
-    return prepare();
+    if (!node.error().is(Errc::notFound)) return trouble(node.error());
+    return preparation_.begin();
   }
   terms_.see(*node);
   judgeBarrier();
@@ -57,21 +49,15 @@ void ElectionMachine::judgeBarrier() {
   if (!how.empty() && health_.suffices()) return mark();
   if (at_.phase != Phase::barrier) {
     at_.phase = Phase::barrier;
-    tellNext(true);
-    livenessDue_ = at_.now.boot;
+    place_.tellNext(true);
+    marker_.processIsDue();
     health_.probeNow();  // only a proven candidate waits here
   }
-  if (how.empty() && liveness_ == 0 && terms_.barrier().endsWithHolder() && at_.now.boot >= livenessDue_) {
-    liveness_ = at_.newTicket();
-    livenessDue_ = at_.now.boot + livenessInterval;
-    at_.act(action::AskLiveness{liveness_, terms_.barrier().marker().holder});
-  }
+  if (how.empty() && terms_.barrier().endsWithHolder()) marker_.askForProcess(terms_.barrier().marker().holder);
 }
 
 void ElectionMachine::handle(const input::LivenessTold& in) {
-  if (in.ticket == 0 || in.ticket != liveness_) return;
-  liveness_ = 0;
-  if (at_.phase != Phase::barrier) return;
+  if (!marker_.told(in.ticket) || at_.phase != Phase::barrier) return;
   if (in.liveness == Liveness::gone) terms_.barrier().holderGone();
   judgeBarrier();
 }
@@ -81,8 +67,9 @@ void ElectionMachine::handle(const input::LivenessTold& in) {
 void ElectionMachine::mark() {
   at_.phase = Phase::marking;
   health_.dropProbe();
-  liveness_ = 0;
-  at_.act(action::Write{ask(), action::Purpose::markBusy, terms_.claim(metaVersion_, candidates_)});
+  marker_.dropProcess();
+  at_.act(
+      action::Write{ask(), action::Purpose::markBusy, terms_.claim(preparation_.metaVersion(), place_.candidates())});
 }
 
 void ElectionMachine::marked(BootTime sentAt, const Result<void>& result) {
@@ -97,19 +84,19 @@ void ElectionMachine::marked(BootTime sentAt, const Result<void>& result) {
   if (leaving_) return resign(Resignation::unclean, false);
   if (result.error().is(Errc::versionMismatch)) return readMarker();
   if (result.error().is(Errc::notFound)) return rank();  // which of the two is gone, the list tells
-  if (!pausedBy(result.error())) fail(result.error());
+  trouble(result.error());
 }
 
 void ElectionMachine::takeOffice(BootTime confirmedAt) {
   at_.phase = Phase::office;
   flow_ = 0;
-  markerWatch_ = {};
-  next_ = false;
+  marker_.forget();
+  place_.elected();
   steering_.begin();
   electionBackoff_.reset();
   health_.takeLease(confirmedAt);
 
-  TermIdentity term = terms_.begin(meta_);
+  TermIdentity term = terms_.begin(preparation_.meta());
   report_.drop();
   at_.settings.self.waitsSince = {};
   record_.publish();

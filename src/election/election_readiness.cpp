@@ -28,7 +28,9 @@ void ElectionMachine::handle(const input::HandoverWanted& in) { steering_.wanted
 void ElectionMachine::handle(const input::RestTold& in) { pause_.cameToRest(in.term); }
 
 /// Next, and not ready.
-bool ElectionMachine::letsPass() const noexcept { return at_.phase == Phase::standby && ahead_ == 1 && !at_.isReady(); }
+bool ElectionMachine::letsPass() const noexcept {
+  return at_.phase == Phase::standby && place_.isNext() && !at_.isReady();
+}
 
 void ElectionMachine::lookBehind() {
   look_.dueAt(at_.now.boot);
@@ -52,8 +54,7 @@ void ElectionMachine::letPass() {
   if (!aside && oldest) return useMarker();
   if (!aside) return;
   at_.tell(SteppedAside{});
-  at_.act(action::Remove{0, at_.own->path});
-  mustSearch_ = true;
+  enrolment_.remove();
   newCandidacy(afterThem);
 }
 
