@@ -98,7 +98,7 @@ class Engine final : public ILeaderCareer {
     ElectionName election;
     FencingToken token;
     std::optional<BootTime> overdueSince{};  // the source's answer, and told
-    bool sourceIsAway = false;               // it has failed, and told
+    bool sourceIsAway = false;               // since it has failed, and that is told
     bool recovered = false;
     BootTime lastProgress{};
     std::optional<std::uint64_t> limitsSeen{};

@@ -217,12 +217,13 @@ void Engine::tell(EventBody body) {
 
 void Engine::Watch::onOverdue(BootTime since) {
   engine_.termState_.overdueSince = since;
+  if (engine_.termState_.sourceIsAway) return;
   engine_.tell(OutageBegan{noAnswer(true, engine_.setting_.clock.now() - since)});
 }
 
 void Engine::Watch::onAnswered() {
   const auto since = std::exchange(engine_.termState_.overdueSince, std::nullopt);
-  if (!since) return;  // it failed meanwhile, which is told by itself
+  if (!since || engine_.termState_.sourceIsAway) return;  // it failed, and the end of that is told by itself
   engine_.tell(
       OutageEnded{std::chrono::duration_cast<std::chrono::milliseconds>(engine_.setting_.clock.now() - *since)});
 }

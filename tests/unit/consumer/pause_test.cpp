@@ -141,6 +141,7 @@ TEST_P(PausedLanes, ThatArePausedInAnOutageGoOnWhenBothAreOver) {
   leader.handOver();
   EXPECT_EQ(world.ledger().size(), 201U);
   expectEachOnceInOrder();
+  EXPECT_EQ(events.of<OutageBegan>().size(), events.of<OutageEnded>().size()) << "or one outage would never end";
   EXPECT_THAT(events.of<OutageEnded>(), testing::SizeIs(1));
 }
 
