@@ -133,11 +133,11 @@ Result<void> OutboxCounts::addEstimate(QueueStats& stats, std::int64_t atLeast) 
   return {};
 }
 
-Result<void> OutboxCounts::addOldest(QueueStats& stats) const {
+Result<bool> OutboxCounts::addOldest(QueueStats& stats) const {
   const Result<Answer> first = ask(rows_.look({}, 1, 1));
   if (!first) return first.error();
   if (rows_.tellsAge() && first->rows() > 0) stats.oldest = OutboxRows::messageFrom(*first, 0).enqueuedAt;
-  return {};
+  return first->rows() > 0;
 }
 
 Result<void> peekOutbox(Connection& connection, const OutboxTable& table, std::size_t limit,

@@ -21,7 +21,8 @@ class OutboxCounts {
   Result<void> addSome(QueueStats& stats) const;
   /// As many rows as PostgreSQL believes the whole table to have.
   Result<void> addEstimate(QueueStats& stats, std::int64_t atLeast = 0) const;
-  Result<void> addOldest(QueueStats& stats) const;
+  /// Whether any row waits, and since when the oldest does.
+  Result<bool> addOldest(QueueStats& stats) const;
 
  private:
   OutboxCounts(Connection& connection, OutboxShape shape) : connection_(connection), rows_(std::move(shape)) {}

@@ -70,12 +70,17 @@ Result<QueueStats> beginLook(Connection& connection, const Queue& queue, std::ch
 Result<void> addOutbox(Connection& connection, const OutboxTable& table, bool atAGlance, QueueStats& stats) {
   const Result<OutboxCounts> rows = OutboxCounts::of(connection, table);
   if (!rows) return rows.error();
+  const QueueStats without = stats;
   Result<void> added = atAGlance ? rows->addSome(stats) : rows->addAll(stats);
   if (!added && added.error().is(Errc::timedOut)) {
     added = limitStatements(connection, patience);
     if (added) added = rows->addEstimate(stats);
   }
-  return added ? rows->addOldest(stats) : added;
+  if (!added) return added;
+  const Result<bool> waits = rows->addOldest(stats);
+  if (!waits) return waits.error();
+  if (!*waits && stats.waitingIsAtMost) stats = without;  // an estimate, of rows that are sent or come later
+  return {};
 }
 
 /// Adds the rows of the user's table, and since when the oldest message waits.
