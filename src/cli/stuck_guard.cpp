@@ -75,7 +75,7 @@ void StuckGuard::look() {
 /// This leader works again, or its term is over.
 void StuckGuard::forget() {
   stuckIn_.reset();
-  isStuck_ = isTold_ = isWarned_ = false;
+  isStuck_ = isTold_ = isToldWithout_ = isWarned_ = false;
   askAt_ = BootTime::min();
 }
 
@@ -88,13 +88,16 @@ void StuckGuard::ask(const StuckRecord& mine, std::int64_t waiting, Duration qui
 /// Hands over only behind a record of it: without one the successor would hand over as well.
 void StuckGuard::act(const StuckRecord& mine, std::int64_t waiting, Duration quiet,
                      const Result<StuckRecords>& former) {
-  if (!former) return warn(former.error());
-  const StuckVerdict verdict = judge(mine, *former);
-  if (!std::exchange(isTold_, true))
+  if (!former) warn(former.error());
+  const StuckVerdict verdict = former ? judge(mine, *former) : StuckVerdict{};
+  // Without the record it is told once, and again with what the record says.
+  const bool isNews = former ? !std::exchange(isTold_, true) : !std::exchange(isToldWithout_, true);
+  if (isNews)
     (*emit_)(LeaderStuck{mine.message, waiting, std::chrono::duration_cast<std::chrono::milliseconds>(quiet),
                          verdict.isBlamed},
              mine.term);
   isStuck_ = !verdict.isBlamed;
+  if (!former) return;
   const auto handOver = [this, isBlamed = verdict.isBlamed] {
     if (!isBlamed) replica_->handOver();
   };

@@ -49,6 +49,7 @@ class StuckGuard final : public IEventSink {
   std::optional<FencingToken> stuckIn_;  // in which term; nullopt: it is not
   BootTime askAt_ = BootTime::min();     // when to ask for the record of a former leader
   bool isTold_ = false;
+  bool isToldWithout_ = false;  // while the record could not be read
   bool isWarned_ = false;
   std::optional<boost::asio::steady_timer> timer_;
   Candidate* replica_ = nullptr;
