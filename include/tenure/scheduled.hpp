@@ -41,7 +41,7 @@ class ScheduledMessages {
   virtual ~ScheduledMessages() = default;
 
   virtual Result<ScheduledStats> stats() = 0;
-  /// The same for a look every few seconds: some ten thousand of each kind are counted, and no more.
+  /// As stats(), for those who ask again and again: it counts up to 10,001 messages with a time, and as many without.
   virtual Result<ScheduledStats> glance() = 0;
   /// Calls `each` with every message that the filter chooses, in the order in which they will come to the queue, until
   /// it returns false. A message without a deliverAt was sent by another program, for at once. Messages are read

@@ -18,10 +18,10 @@ class QueueGauge final : public IEventSink {
   struct Place {
     std::shared_ptr<const Backend> queue;
     bool keepsEffects = true;   // attempts and dead letters are there, too
-    bool keepsAttempts = true;  // of each message that is tried again
+    bool keepsAttempts = true;  // each message that is tried again has an attempt on record
   };
-  /// Reads so often, and more rarely where a reading takes long: at most a twentieth of the time, but every five
-  /// minutes at least. Borrows the log: a failed reading is logged once, until a reading succeeds.
+  /// Reads so often. Where a reading takes long, it rests twenty times as long before the next, for five minutes at
+  /// most. Borrows the log: a failed reading is logged once, until a reading succeeds.
   QueueGauge(Place place, std::chrono::milliseconds every, IEventSink& log);
   ~QueueGauge() override;
 

@@ -34,10 +34,10 @@ Result<ListedQueue> lookAt(Backend& place, const std::string& name) {
   place.setQueue(name);
   ListedQueue listed{.name = name};
   const auto admin = place.queueAdmin();
-  auto stats = admin ? (*admin)->stats() : admin.error();
+  auto stats = admin ? (*admin)->glance() : admin.error();
   if (!stats && !stats.error().is(Errc::notFound)) return stats.error();
   if (stats) listed.queue = *std::move(stats);
-  const auto scheduled = scheduledOf(place);
+  const auto scheduled = scheduledOf(place, /*atAGlance=*/true);
   if (!scheduled) return scheduled.error();
   listed.scheduled = scheduled->value_or(ScheduledStats{});
   return listed;

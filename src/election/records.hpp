@@ -145,7 +145,7 @@ StuckRecords parseStuckRecords(std::string_view json);
 /// What the leader does that is stuck at `mine`, where it finds the records `known`.
 struct StuckVerdict {
   bool isBlamed = false;                // another term stopped there in the last 24 hours: no handover
-  std::optional<StuckRecords> write{};  // first, in place of those; nullopt: they may stay
+  std::optional<StuckRecords> write{};  // in place of those, before any handover; nullopt: they may stay
 };
 StuckVerdict judge(const StuckRecord& mine, const StuckRecords& known);
 

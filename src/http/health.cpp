@@ -19,7 +19,7 @@ std::string whyNotReady(const StatusBoard& board) {
   if (board.state() == "observing") return "";
   if (!board.isReady()) return "it has not looked yet whether a term could begin here";
   if (!*board.isReady()) return "not ready to lead: " + escaped(board.whyNotReady());
-  if (!board.outage().empty()) return "its store or queue is away: " + escaped(board.outage());
+  if (!board.outage().empty()) return "there is an outage: " + escaped(board.outage());
   if (board.state() == "left") return "it has left the election";
   return "";
 }

@@ -62,11 +62,11 @@ constexpr std::array table{
         "Messages with an attempt on record (retried, postponed or blocked), some ten thousand at most; absent where "
         "that is not kept with the queue",
         true},
-    Series{
-        "tenure_queue_waiting", Kind::gauge, "", "",
-        "Messages that wait for their turn, an upper bound where they are too many to count; of a broker without those "
-        "that the leader has been handed",
-        true},
+    Series{"tenure_queue_waiting", Kind::gauge, "", "",
+           "Messages that wait for their turn, an estimate where they are more than ten thousand; of a broker without "
+           "those "
+           "that the leader has been handed",
+           true},
     Series{"tenure_ready", Kind::gauge, "", "", "1: a term could begin here"},
     Series{"tenure_relay_publish_seconds", Kind::histogram, "seconds", "",
            "From sending messages to the target until it has answered", false, "relay"},

@@ -53,6 +53,20 @@ TEST_F(HealthChecks, TellAFrozenLeaderWhenItWakesUp) {
   EXPECT_EQ(ask("second", "/leader").status, 200);
 }
 
+TEST_F(HealthChecks, ReadyIsNotOneThatCouldNotLead) {
+  produce(numbered(1));
+  Program first = serve("first");
+  ASSERT_TRUE(becomes("first", "/leader", 200)) << first.output();
+  Program unable =
+      start(inElection("consume", {"--queue", queue(), "--id", "unable", "--http", "unix:" + socketOf("unable"),
+                                   "--sql", "INSERT INTO absent VALUES (:id)"}),
+            "unable");
+  ASSERT_TRUE(unable.waitForOutput(" not_ready ")) << unable.output();
+  EXPECT_EQ(ask("unable", "/readyz").status, 503);
+  EXPECT_THAT(ask("unable", "/readyz").body, HasSubstr("not ready to lead: "));
+  EXPECT_EQ(ask("unable", "/livez").status, 200);
+}
+
 TEST_F(HealthChecks, StatusIsThatOfTheToolAndOfTheReplica) {
   produce(numbered(2));
   Program first = serve("first");

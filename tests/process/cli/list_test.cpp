@@ -36,6 +36,10 @@ TEST_F(Listing, TellsWhoLeadsEachElectionAndWhatWaitsInEachQueue) {
 
   ASSERT_EQ(tenure(inElection("pause", {"--root", "/listed", "--by", "lena"})).exit, 0);
   EXPECT_THAT(list().output, HasSubstr("standing by 1  PAUSED by lena since "));
+  produce(
+      "{\"id\":\"later\",\"body\":\"b\",\"deliver_at\":\"2033-01-01T00:00:00Z\"}\n{\"id\":\"now\",\"body\":\"b\"}\n");
+  EXPECT_THAT(list({"--store", "sqlite:" + at("q.db")}).output,
+              ContainsRegex("orders  waiting 1, the oldest for [0-9]+s  scheduled 1, the next at 2033-01-01T"));
 
   EXPECT_EQ(told(second, SIGTERM), 0) << second.output();
   EXPECT_EQ(told(first, SIGTERM), 0) << first.output();

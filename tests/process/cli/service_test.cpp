@@ -108,8 +108,9 @@ TEST_F(Service, IsNotReadyWhereATermCouldNotBegin) {
 TEST_F(Service, RunsWithTheConfigurationThatComesWithTheUnit) {
   produce(numbered(1));
   Program replica = consume("replica", {"--config", std::string(TENURE_SOURCE_DIR) + "/deploy/systemd/orders.toml",
-                                        "--http", "unix:" + at("http.sock"), "--log-format", "text"});
+                                        "--http", "unix:" + at("http.sock")});
   EXPECT_TRUE(ledgerReaches(1)) << replica.output();
+  EXPECT_TRUE(replica.waitForOutput("\"event\":\"inaugurated\"")) << "it asks for JSON: " << replica.output();
   EXPECT_EQ(told(replica, SIGTERM), 0) << replica.output();
 }
 
@@ -123,6 +124,9 @@ TEST(SystemdUnit, IsHardened) {
   ASSERT_TRUE(ending && ending->exitCode);
   EXPECT_EQ(*ending->exitCode, 0) << analyze.output();
   EXPECT_THAT(analyze.output(), HasSubstr("Overall exposure level"));
+  std::ifstream file(unit);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  EXPECT_THAT(text, testing::AllOf(HasSubstr("\nType=notify\n"), HasSubstr("\nWatchdogSec=")));
 }
 
 }  // namespace

@@ -90,12 +90,12 @@ TEST_F(StuckLeader, IsNoLongerAliveWhereNoStandbyCouldFollow) {
 TEST_F(StuckLeader, AMessageThatIsKeptForItsNumberDoesNotWaitInTheQueue) {
   produce("{\"id\":\"o-2\",\"group\":\"o\",\"body\":\"b\",\"headers\":{\"tenure-number\":\"2\"}}\n");
   Program only = consume(
-      "only", {"--stuck-after", "2s", "--http", "unix:" + at("only.sock"), "--follow-numbers", "--log-level", "debug"});
+      "only", {"--stuck-after", "4s", "--http", "unix:" + at("only.sock"), "--follow-numbers", "--log-level", "debug"});
   ASSERT_TRUE(only.waitForOutput(" message_kept ")) << only.output();
   const std::string none = "\ntenure_queue_waiting{election=\"" + election() + "\"} 0\n";
   EXPECT_TRUE(eventually([&] { return httpGet(at("only.sock"), "/metrics").body.find(none) != std::string::npos; }))
       << httpGet(at("only.sock"), "/metrics").body;
-  for (const auto end = BootClock::now() + std::chrono::seconds{6}; BootClock::now() < end;)
+  for (const auto end = BootClock::now() + std::chrono::seconds{8}; BootClock::now() < end;)
     ASSERT_EQ(httpGet(at("only.sock"), "/livez").status, 200) << only.output();
   EXPECT_THAT(only.output(), Not(HasSubstr(" leader_stuck ")));
   EXPECT_EQ(told(only, SIGTERM), 0) << only.output();
