@@ -118,6 +118,7 @@ bool Engine::recover(const Term& term) {
 void Engine::open(const Term& term) {
   dispatcher_->trust();
   dispatcher_->adopt(main_->takeSequenceStates());
+  dispatcher_->remember(main_->takeHistories());
   termState_.lastProgress = setting_.clock.now();
   dispatcher_->leave(mainWorker);
   openStores();

@@ -93,6 +93,8 @@ class Lane {
   void sweep(BootTime now) { sweeper_.start(now); }
   /// Before the lanes begin: where all groups stand.
   std::vector<pipeline::SequenceState> takeSequenceStates();
+  /// Of suspects that were attached anew, and have not come back to it.
+  std::vector<MessageHistory> takeHistories() { return state_.histories.takeAll(); }
   /// What is worth telling since the last call; what a transaction did is told when it is durable.
   bool hasNews() const noexcept { return !state_.news.empty(); }
   std::vector<EventBody> takeNews() { return std::exchange(state_.news, {}); }

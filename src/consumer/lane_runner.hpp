@@ -33,6 +33,7 @@ class LaneRunner final {
   void letGo() noexcept;
   /// Before the lanes: where all groups stand, for them.
   std::vector<pipeline::SequenceState> takeSequenceStates() { return lane_->takeSequenceStates(); }
+  std::vector<MessageHistory> takeHistories() { return lane_->takeHistories(); }
 
  private:
   /// Tells what it hears of the store's answers, or of the source's.

@@ -78,6 +78,16 @@ class Histories {
     return history;
   }
 
+  std::vector<MessageHistory> takeAll() {
+    std::vector<MessageId> ids;
+    for (const auto& [id, record] : attempts_) ids.push_back(id);
+    for (const auto& [id, times] : postponements_)
+      if (!attempts_.contains(id)) ids.push_back(id);
+    std::vector<MessageHistory> histories;
+    for (const MessageId& id : ids) histories.push_back(take(id));
+    return histories;
+  }
+
   HeadOfLineBlock block;
 
  private:

@@ -197,6 +197,14 @@ void SharedDispatcher::remember(std::vector<AttemptRecord> attempts) {
   }
 }
 
+void SharedDispatcher::remember(std::vector<MessageHistory> histories) {
+  const std::lock_guard lock(mutex_);
+  for (MessageHistory& history : histories) {
+    const MessageId id = history.id;
+    histories_.insert_or_assign(id, std::move(history));
+  }
+}
+
 void SharedDispatcher::suspect(std::unordered_set<MessageId> ids, std::size_t front, std::size_t window) {
   const std::lock_guard lock(mutex_);
   dispatcher_.suspect(std::move(ids), front, window);

@@ -49,6 +49,7 @@ class SharedDispatcher {
   // Reader.
 
   void remember(std::vector<AttemptRecord> attempts);
+  void remember(std::vector<MessageHistory> histories);
   void suspect(std::unordered_set<MessageId> ids, std::size_t front, std::size_t window);
   Share takeSuspects(std::size_t lane, std::size_t max);
   /// Waiting, or in this lane's hands.
