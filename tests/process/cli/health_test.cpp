@@ -67,6 +67,19 @@ TEST_F(HealthChecks, ReadyIsNotOneThatCouldNotLead) {
   EXPECT_EQ(ask("unable", "/livez").status, 200);
 }
 
+TEST_F(HealthChecks, AnswerWithoutZooKeeper) {
+  produce(numbered(1));
+  Program alone = start({"consume", "--zookeeper", "127.0.0.1:1", "--election", election(), "--queue", queue(), "--sql",
+                         "SELECT 1", "--http", "unix:" + socketOf("alone")},
+                        "alone");
+  ASSERT_TRUE(becomes("alone", "/livez", 200)) << alone.output();
+  EXPECT_THAT(ask("alone", "/readyz").body, HasSubstr("not connected to ZooKeeper"));
+  const HttpAnswer status = ask("alone", "/status");
+  EXPECT_EQ(status.status, 503);
+  EXPECT_EQ(nlohmann::json::parse(status.body)["replica"]["state"], "connecting");
+  EXPECT_EQ(told(alone, SIGTERM), 0) << alone.output();
+}
+
 TEST_F(HealthChecks, StatusIsThatOfTheToolAndOfTheReplica) {
   produce(numbered(2));
   Program first = serve("first");
