@@ -55,7 +55,7 @@ void Contender::onSignal(int number) {
     case SIGUSR1: return handOver(std::string("SIGUSR1"));
     case SIGUSR2:
       return replica_.emit()(StatusReported{"career: " + runner_.describe() + "; election: " + election_.describe()});
-    case SIGHUP:  // of an operator, or of a terminal that closes: no end of a term
+    case SIGHUP:  // an operator sends it, or a terminal that closes: the term goes on
       if (onReload_) onReload_();
       return;
     default: return;

@@ -19,7 +19,7 @@ class Contender {
 
   /// On the loop.
   void start() { election_.start(); }
-  /// Before the loop runs: this is the process's only purpose, so a phase that stays away ends the process.
+  /// From then on a phase that does not return in time ends the process. Before the loop runs.
   void exitWhenHung() noexcept { runner_.exitWhenHung(); }
   void onSignal(int number);
 
@@ -38,7 +38,7 @@ class Contender {
 
   Replica& replica_;
   const std::function<void()> onReload_;
-  const LastWillOptions children_;  // what it says of them
+  const LastWillOptions children_;  // tells whether processes that the career has started may still run
   bool isStopping_ = false;
   // The thread is joined before what its phases report to is destroyed.
   CareerRunner runner_;

@@ -1,5 +1,5 @@
-/// One process of an election: its loop, its session with ZooKeeper, its last will, and the signals that it hears. Who
-/// contends with it is contender.hpp.
+/// One process of an election: its loop, its session with ZooKeeper, its last will, and its signals. It contends
+/// through a Contender (contender.hpp).
 #pragma once
 
 #include <boost/asio/signal_set.hpp>

@@ -93,7 +93,7 @@ class Lane {
   void sweep(BootTime now) { sweeper_.start(now); }
   /// Before the lanes begin: where all groups stand.
   std::vector<pipeline::SequenceState> takeSequenceStates();
-  /// Of suspects that were attached anew, and have not come back to it.
+  /// What it knows of suspects that the source has not delivered again since it was attached anew.
   std::vector<MessageHistory> takeHistories() { return state_.histories.takeAll(); }
   /// What is worth telling since the last call; what a transaction did is told when it is durable.
   bool hasNews() const noexcept { return !state_.news.empty(); }

@@ -223,7 +223,7 @@ void Engine::Watch::onOverdue(BootTime since) {
 
 void Engine::Watch::onAnswered() {
   const auto since = std::exchange(engine_.termState_.overdueSince, std::nullopt);
-  if (!since || engine_.termState_.sourceIsAway) return;  // it failed, and the end of that is told by itself
+  if (!since || engine_.termState_.sourceIsAway) return;  // sourceFailed() tells when an outage ends
   engine_.tell(
       OutageEnded{std::chrono::duration_cast<std::chrono::milliseconds>(engine_.setting_.clock.now() - *since)});
 }

@@ -1,5 +1,5 @@
-/// What the parts of an election machine share: the settings, the phase, our candidacy, the time of the present input,
-/// and the actions that go out.
+/// The state that all parts of an election machine share: settings, phase, our candidacy, and of the input that is
+/// handled the time and the actions.
 #pragma once
 
 #include <chrono>

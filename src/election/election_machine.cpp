@@ -147,7 +147,7 @@ void ElectionMachine::handle(const input::Changed& in) {
   }
   if (marker_.isOurs(in.ticket)) {
     if (at_.phase == Phase::barrier || at_.phase == Phase::readingMarker) readMarker();
-    if (at_.phase == Phase::ranking) marker_.forget();  // it was read before that change
+    if (at_.phase == Phase::ranking) marker_.forget();  // the marker that was read is out of date
     return;
   }
   if (!steering_.changed(in.ticket)) pause_.changed(in.ticket);

@@ -3,7 +3,7 @@
 ///     create ─► enrolled, watched
 ///        └─ its reply is lost ─► a quorum write ─► a list of the candidates ─► adopted, or created anew
 ///
-/// It is adopted only if this session owns it and it never served before.
+/// A znode that is found is adopted only if this session owns it and no term of ours had it.
 #pragma once
 
 #include <string>
@@ -30,8 +30,8 @@ class Enrolment {
   Enrolment(Contention& at, const SessionHealth& health, OwnRecord& record)
       : at_(at), health_(health), record_(record) {}
 
-  /// `failures`: of our last terms in a row. A candidate whose terms fail stands by for longer, or its preference would
-  /// flap the leadership.
+  /// `failures`: how many of our last terms in a row failed. Where terms fail, a preferred candidate stands by for
+  /// longer before it wants the leadership back.
   void create(int failures);
   /// Before a search.
   void settle();
@@ -71,7 +71,7 @@ class Enrolment {
   Ticket flow_ = 0;
   ZnodeWatch watch_;
   bool mustSearch_ = false;
-  std::int64_t lastCzxid_ = 0;  // of our newest candidacy: what is not newer is never adopted
+  std::int64_t lastCzxid_ = 0;  // of our newest candidacy; an older znode is never adopted
   std::string lastPath_;
   Error error_{};
 };

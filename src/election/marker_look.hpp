@@ -1,5 +1,4 @@
-/// What is asked of the term before ours: its marker, which is watched, and whether the process that held it still
-/// runs.
+/// Asks about the term before ours: reads and watches the marker, and asks whether that leader's process still runs.
 #pragma once
 
 #include <optional>

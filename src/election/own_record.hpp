@@ -23,8 +23,8 @@ class OwnRecord {
 
  private:
   Contention& at_;
-  std::optional<CandidateRecord> said_;  // what our znode holds
-  CandidateRecord saying_;               // what the write under way puts there
+  std::optional<CandidateRecord> said_;  // the record in our znode
+  CandidateRecord saying_;               // the record that is being written
   Ticket publication_ = 0;
 };
 
@@ -41,7 +41,7 @@ class LeaderComparison {
 
  private:
   Contention& at_;
-  std::string leader_;  // the candidate whose settings were last compared with ours
+  std::string leader_;  // znode of the leader whose settings were compared last
   Ticket look_ = 0;
 };
 

@@ -61,7 +61,7 @@ class OwnTerms {
   void bequeath();
 
  private:
-  /// What our last will depends on, without the session's secrets.
+  /// Our last will is written again when one of these changes. Holds no secret of the session.
   struct Bequest {
     std::uint64_t generation = 0;
     std::int64_t session = 0;

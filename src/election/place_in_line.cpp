@@ -63,7 +63,7 @@ void PlaceInLine::standBy(const std::vector<Candidates::Ranked>& ahead) {
   if (!std::exchange(isStandbyTold_, true)) at_.act(action::TellStandby{});
   leader_.look(ahead.front().name);
   const std::string& name = ahead.back().name;
-  // One of our own is there still because its removal was refused, and nobody else will try again.
+  // A former znode of ours stands before us where its removal was refused: we try again soon.
   recheckIn(candidateOf(name) == at_.settings.uuid ? soon : recheckInterval);
   if (std::exchange(ahead_, ahead.size()) != ahead.size() || predecessor_ != name)
     at_.tell(StoodBy{static_cast<int>(ahead.size()), name});

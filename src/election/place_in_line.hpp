@@ -50,7 +50,7 @@ class PlaceInLine {
   void recheckSoon() noexcept;
 
   void elected() noexcept { isNextTold_ = false; }
-  /// Of another candidacy nothing holds.
+  /// A new candidacy begins: nothing that was seen in the last one is known of it.
   void forget();
   void forgetCandidates() { candidates_ = Candidates{at_.settings.uuid}; }
   /// The connection went away under the look.

@@ -7,7 +7,7 @@
 namespace tenure {
 namespace {
 
-/// Of an election that nobody has served yet.
+/// The marker of a new election.
 std::string idleMarker() {
   MarkerRecord marker;
   marker.busy = false;

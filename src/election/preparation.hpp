@@ -17,7 +17,7 @@ class Preparation {
     foreign,   // not an answer to this
     awaiting,  // another answer is to come, or nothing has changed
     done,
-    undone,   // what was made is gone or damaged, or error() kept it from being looked at
+    undone,   // meta is gone or damaged, or could not be read: see error()
     failed,   // see error()
     refused,  // by error(): trying again does not help
   };
@@ -26,7 +26,7 @@ class Preparation {
 
   void begin();
   bool isDone() const noexcept { return isDone_; }
-  /// What was made may be gone.
+  /// The znodes may have been deleted since.
   void undo() noexcept { isDone_ = false; }
   /// An operator may have rebased the fence of any election since we were prepared: a term under the old generation
   /// would be refused by its store for good.

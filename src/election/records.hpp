@@ -142,7 +142,7 @@ using StuckRecords = std::vector<StuckRecord>;
 std::string toJson(const StuckRecords& records);
 StuckRecords parseStuckRecords(std::string_view json);
 
-/// What the leader does that is stuck at `mine`, where it finds the records `known`.
+/// Decides for a leader that is stuck at `mine` and has read the records `known`.
 struct StuckVerdict {
   bool isBlamed = false;                // another term stopped there in the last 24 hours: no handover
   std::optional<StuckRecords> write{};  // in place of those, before any handover; nullopt: they may stay

@@ -75,7 +75,7 @@ void requestHandover(ICoordination& coordination, const ElectionPaths& paths, co
 void writePause(ICoordination& coordination, const ElectionPaths& paths, const std::optional<Pause>& pause,
                 Callback<NodeStat> done);
 
-/// At which messages leaders have stopped. Errors: whatever the session says.
+/// Reads at which messages leaders were stuck. Errors: whatever the session says.
 void readStuck(ICoordination& coordination, const ElectionPaths& paths, Callback<StuckRecords> done);
 /// In place of what stood there. Errors: as writePause's.
 void writeStuck(ICoordination& coordination, const ElectionPaths& paths, const StuckRecords& records,

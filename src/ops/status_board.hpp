@@ -64,7 +64,7 @@ class StatusBoard {
   std::set<std::string> blockedBy_;  // each in a group of its own
   bool isPaused_ = false;            // as the leader was told
   bool isStopped_ = false;
-  std::size_t outages_ = 0;  // of store, queue and target, each lane for itself
+  std::size_t outages_ = 0;  // that began and have not ended, of any lane
   std::string outage_;       // the last of them that began
 };
 

@@ -199,7 +199,7 @@ class IStoreDriver {
     static_cast<void>(scan);
     return WaitingPage{};
   }
-  /// Of each kind `atMost` are counted.
+  /// Counts up to `atMost` messages with a time, and as many without.
   virtual Result<WaitingCounts> countWaiting(std::int64_t atMost) {
     static_cast<void>(atMost);
     return WaitingCounts{};

@@ -10,7 +10,7 @@
 
 namespace tenure::postgresql {
 
-/// What operators see of the rows that wait. The connection's limit of a statement is the operator's.
+/// Counts the rows of a user's table that wait. The caller limits how long a statement of the connection may take.
 class OutboxCounts {
  public:
   static Result<OutboxCounts> of(Connection& connection, const OutboxTable& table);
