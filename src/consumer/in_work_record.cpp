@@ -75,8 +75,9 @@ InWorkRecord::Entry InWorkRecord::next(const LaneQueue& queue, const Ending& end
   const bool elsewhere = ending.elsewhere || named || isOpenElsewhere(queue, entry, ending);
   const bool leavesOpen = lane_.role != Role::lane && (!lane_.namesEach() || entry.suspectsLeft > 0);
   entry.names = std::min(wanted, left);
-  // Suspects that this term never took from the dispatcher: the successor has to look for them, too.
-  const bool isToldOn = ending.closes && hasMoreSuspects();
+  // Suspects that this term has not taken from the dispatcher: its successor has to look for them, too. While it takes
+  // them, only those that may follow one in hand, and what stands behind them, are left there.
+  const bool isToldOn = (ending.closes || lane_.coalesces()) && hasMoreSuspects();
   entry.inWork.more = leavesOpen && (left < wanted || (elsewhere && wanted > 0) || isToldOn);
   const bool areTheirs = (entry.suspectsLeft > 0 || isToldOn) && !(lane_.namesEach() && lane_.booking.charges);
   if (areTheirs) {
@@ -94,7 +95,7 @@ void InWorkRecord::name(const LaneQueue& queue, Entry& entry) {
 }
 
 void InWorkRecord::committed(const Entry& entry, LaneQueue& queue) {
-  recorded_ = Written{entry.isNarrow, entry.inWork.more};
+  recorded_ = Written{entry.isNarrow, entry.inWork.more, entry.inWork.suspectsOf.value != 0};
   hasVoided_ = hasVoided_ || entry.isNarrow;
   queue.setSuspects(entry.suspectsLeft);
   if (entry.suspectsLeft == 0 && lane_.role == Role::total) queue.narrow(false);

@@ -70,6 +70,8 @@ class InWorkRecord {
   bool isOwn() const noexcept { return recorded_.has_value(); }
   /// It names few of the suspects, of whom more are left.
   bool isNarrow() const noexcept { return recorded_ && recorded_->narrow; }
+  /// It speaks of suspects of an earlier term.
+  bool isOfSuspects() const noexcept { return recorded_ && recorded_->areTheirs; }
   /// The front may begin without being named.
   bool coversFront() const noexcept { return !recorded_ || recorded_->more || lane_.takesFirst(); }
   /// Somebody may have been in work, who was not looked for yet.
@@ -96,6 +98,7 @@ class InWorkRecord {
   struct Written {
     bool narrow = false;
     bool more = false;
+    bool areTheirs = false;
   };
   std::size_t mostSuspects() const noexcept;
   bool isOpenElsewhere(const LaneQueue& queue, const Entry& entry, const Ending& ending) const noexcept;

@@ -263,7 +263,7 @@ Action Lane::surveyed(const Survey& survey, const Now& now) {
 Action Lane::emptied(const Now& now) {
   const bool handsOverToLanes = state_.role == Role::recovery && !now.stopAsked;
   if (handsOverToLanes) inWork_.recovered();
-  if (handsOverToLanes && (sweeper_.toBook() || !inWork_.coversFront()))
+  if (handsOverToLanes && (sweeper_.toBook() || !inWork_.coversFront() || inWork_.isOfSuspects()))
     return commit(now);  // before any key of theirs
   if (handsOverToLanes && !inWork_.isDeclared()) return ask(Declare{inWork_.own()});
   return over(state_.options.idleWait > 0ms && !now.stopAsked);

@@ -127,6 +127,25 @@ TEST_F(LedgerTest, BeforeTheLanesAllIsSuspectAndMoreMayCome) {
   EXPECT_TRUE(commit(1).inWork.more);
 }
 
+TEST_F(LedgerTest, BeforeTheLanesSuspectsBehindAGroupInHandStayThoseOfTheTermThatDied) {
+  role = Role::recovery;
+  options.ordering = Ordering::perGroup(2);
+  options.coalesce = Coalesce::byKey;
+  ConsumerState left = leftInWork({"a", "elsewhere"}, false);
+  ledger().restore(left);
+  hand.add(messagesOf({"a"}));
+  ledger().surveyed(hand, {});
+
+  const InWorkRecord::Entry entry = commit(1);
+  EXPECT_TRUE(entry.inWork.more);
+  EXPECT_EQ(entry.inWork.suspectsOf, left.inWork.recordedBy);
+  EXPECT_TRUE(ledger().isOfSuspects());
+
+  ledger().recovered();
+  EXPECT_EQ(commit(0).inWork.suspectsOf, FencingToken{}) << "once none is left, the record is this term's own";
+  EXPECT_FALSE(ledger().isOfSuspects());
+}
+
 TEST_F(LedgerTest, BeforeTheLanesATermThatLeavesTellsOnWhomItDidNotComeTo) {
   role = Role::recovery;
   options.ordering = Ordering::perGroup(2);
