@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <mutex>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -20,11 +21,12 @@
 
 namespace tenure::consuming {
 
-/// What all lanes of a term keep together. The clock is looked at by one at a time.
+/// What all lanes of a term keep together.
 struct Notes {
   explicit Notes(const ConsumerOptions& options) : streak(options), clock(options.keepIdsFor) {}
   Streak streak;
-  ClockWatch clock;
+  std::mutex clockMutex;
+  ClockWatch clock;  // under the mutex: each lane looks at it when it commits
   StuckAlarm stuck;
 };
 

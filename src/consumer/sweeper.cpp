@@ -14,7 +14,7 @@ std::optional<Action> Sweeper::step(bool idle, const Now& now) {
   if (swept_) return std::nullopt;
   const bool ofKeys = pruner_.isDue(idle, now.boot);
   const WallTime wall = now.wall + clockOffset_;
-  const bool isTrusted = state_.notes->clock.isTrusted(wall);
+  const bool isTrusted = this->isTrusted(wall);
   swept_ = ofKeys || (isTrusted && state_.log.isDue(idle, now.boot));
   if (!swept_) return std::nullopt;
   if (!ofKeys) return PruneLog{state_.log.step(wall)};
@@ -36,9 +36,12 @@ void Sweeper::lookedAt(const std::optional<WallTime>& storesClock, const Now& no
 }
 
 void Sweeper::pruned(const Pruned& pruned, const Now& now) {
-  if (pruned.future)
-    distrust(state_.notes->clock.isLeaders() ? ClockWatch::Whose::leader : ClockWatch::Whose::store,
-             state_.notes->clock.distrust(*pruned.future, now.wall + clockOffset_));
+  if (pruned.future) {
+    const std::lock_guard lock(state_.notes->clockMutex);
+    ClockWatch& clock = state_.notes->clock;
+    distrust(clock.isLeaders() ? ClockWatch::Whose::leader : ClockWatch::Whose::store,
+             clock.distrust(*pruned.future, now.wall + clockOffset_));
+  }
   pruner_.did(pruned, now.boot);
   looked_ = !pruner_.isBetweenPasses() && !pruned.future;
   if (pruned.future) pruner_.rest(now.boot);
@@ -48,13 +51,23 @@ void Sweeper::pruned(const Pruned& pruned, const Now& now) {
 void Sweeper::logPruned(std::size_t removed, const Now& now) { state_.log.pruned(removed, now.boot); }
 
 void Sweeper::restore(const std::optional<ClockLook>& look, const Now& now) {
-  state_.notes->clock.restore(look);
-  if (state_.notes->clock.isLeaders()) this->look(ClockWatch::Whose::leader, now.wall, now);
+  const auto isLeaders = [&] {
+    const std::lock_guard lock(state_.notes->clockMutex);
+    state_.notes->clock.restore(look);
+    return state_.notes->clock.isLeaders();
+  };
+  if (isLeaders()) this->look(ClockWatch::Whose::leader, now.wall, now);
+}
+
+bool Sweeper::isTrusted(WallTime wall) const {
+  const std::lock_guard lock(state_.notes->clockMutex);
+  return state_.notes->clock.isTrusted(wall);
 }
 
 void Sweeper::glance(const Now& now) {
+  const std::lock_guard lock(state_.notes->clockMutex);
   ClockWatch& clock = state_.notes->clock;
-  if (state_.role == Role::lane || !clock.isLeaders()) return;
+  if (!clock.isLeaders()) return;
   const auto wrong = clock.look(ClockWatch::Whose::leader, now.wall, now.boot, thisProcess().bootId);
   if (!wrong) return;
   distrust(ClockWatch::Whose::leader, *wrong);
@@ -62,6 +75,7 @@ void Sweeper::glance(const Now& now) {
 }
 
 void Sweeper::look(ClockWatch::Whose whose, WallTime wall, const Now& now) {
+  const std::lock_guard lock(state_.notes->clockMutex);
   ClockWatch& clock = state_.notes->clock;
   if (auto wrong = clock.look(whose, wall, now.boot, thisProcess().bootId)) distrust(whose, *std::move(wrong));
   toBook_ = clock.record();

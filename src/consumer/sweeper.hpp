@@ -32,7 +32,7 @@ class Sweeper {
   /// As earlier terms left it.
   void restore(const std::optional<ClockLook>& look, const Now& now);
   /// With every commit: who sets the clock within a term dates keys wrongly, and whoever follows may have the right
-  /// one. Lanes look at it only when they forget.
+  /// one.
   void glance(const Now& now);
   /// The last look, until it is durable.
   const std::optional<ClockLook>& toBook() const noexcept { return toBook_; }
@@ -43,6 +43,7 @@ class Sweeper {
   }
 
  private:
+  bool isTrusted(WallTime wall) const;
   void look(ClockWatch::Whose whose, WallTime wall, const Now& now);
   void distrust(ClockWatch::Whose whose, std::string what);
 

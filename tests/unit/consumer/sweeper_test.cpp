@@ -94,14 +94,17 @@ TEST_F(SweeperTest, AClockThatIsSetWithinATermIsSeenWithTheNextCommit) {
   EXPECT_TRUE(sweeper().toBook());
 }
 
-TEST_F(SweeperTest, ALaneGlancesAtNoClock) {
+TEST_F(SweeperTest, ALaneSeesAClockThatIsSetWithItsNextCommit) {
   role = Role::lane;
-  sweeper();
-  now.wall += 1h;
+  sweeper().restore(std::nullopt, now);
+  sweeper().booked();
+  now.wall -= 1h;
+  now.boot += 1s;
 
   sweeper().glance(now);
 
-  EXPECT_THAT(told<ClockDistrusted>(), IsEmpty());
+  EXPECT_THAT(told<ClockDistrusted>(), SizeIs(1));
+  EXPECT_TRUE(sweeper().toBook());
 }
 
 TEST_F(SweeperTest, TheLogIsShortenedByItself) {
