@@ -30,7 +30,7 @@ Decision Delivery::begin(const Head& head, const Now& now) {
   if (state_.takesFirst()) return needsTurn() ? askForTurn() : admit();
   if (!state_.dedups()) return beginWithoutKey(now);
   if (beginsUnlocked() && !key_.isLookedUp) return Action{Look{head_.message}};
-  const bool onlyItsKeyIsLeft = key_.isKnown || hasRunBefore();
+  const bool onlyItsKeyIsLeft = key_.isKnown || hasRunBefore() || overBefore_ == message().id;
   if (onlyItsKeyIsLeft) return admit();
   if (needsTurn()) return askForTurn();
   if (needsCharge()) return charge(now);
@@ -271,6 +271,12 @@ Decision Delivery::admitted(Admission admission, const Now& now) {
   }
   if (ranInTransaction || hasRunBefore()) return Settled{};
   return state_.options.handlerIsExternal ? startOver() : run(now);
+}
+
+Decision Delivery::isOverBefore() {
+  refused_.reset();
+  overBefore_ = message().id;
+  return startOver();
 }
 
 /// The head's key came or went after it was looked up: once more, without the store's lock.

@@ -85,7 +85,8 @@ class LaneRunner final {
   Action perform(Resolve& resolve);
   Action perform(Abandon& abandon);
 
-  Result<void> book(const WriteDeadLetter& deadLetter);
+  /// False: its message was done or dead before.
+  Result<bool> book(const WriteDeadLetter& deadLetter);
   Result<void> book(const Commit& commit);
   Result<void> book(const pipeline::NumberWrites& numbers);
   Result<void> commitAlone(Result<void> done);

@@ -87,11 +87,12 @@ Action LaneRunner::perform(Undo&) {
 }
 
 Action LaneRunner::perform(WriteDeadLetter& deadLetter) {
-  const Result<void> deadLettered = book(deadLetter);
-  return deadLettered ? lane_->did(now()) : refused(deadLettered.error());
+  const Result<bool> deadLettered = book(deadLetter);
+  if (!deadLettered) return refused(deadLettered.error());
+  return *deadLettered ? lane_->did(now()) : lane_->isOverBefore(now());
 }
 
-Result<void> LaneRunner::book(const WriteDeadLetter& deadLetter) {
+Result<bool> LaneRunner::book(const WriteDeadLetter& deadLetter) {
   const Message& message = *deadLetter.message;
   Result<void> done = begin();
   if (done && deadLetter.undo) done = transaction_->rollbackToMark();
@@ -101,9 +102,11 @@ Result<void> LaneRunner::book(const WriteDeadLetter& deadLetter) {
                                             .attempts = deadLetter.attempts,
                                             .firstAt = deadLetter.firstAt,
                                             .diedAt = now().wall});
-  if (!done || !deadLetter.withKey) return done;
+  if (!done) return done.error();
+  if (!deadLetter.withKey) return true;
   const auto admission = transaction_->admit(name_, message.id, digestOf(message.body), MessageFate::dead);
-  return admission ? Result<void>{} : admission.error();
+  if (!admission) return admission.error();
+  return *admission == Admission::fresh;
 }
 
 Action LaneRunner::perform(Commit& commit) {

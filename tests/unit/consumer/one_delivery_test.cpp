@@ -114,6 +114,22 @@ TEST_F(OneDelivery, TheLastFailureMakesADeadLetterOfIt) {
   EXPECT_TRUE(deadLetter.withKey);
 }
 
+TEST_F(OneDelivery, ADeadLetterWhoseKeyIsThereAlreadyIsARepeat) {
+  options.maxAttempts = 1;
+  asks<WriteDeadLetter>(run(Outcome::failed("no")));
+  const MessageId id = head.message->id;
+  EXPECT_TRUE(delivery().refusedByStore(id, "too large", true));
+  asks<WriteDeadLetter>(begin());
+
+  asks<Abandon>(delivery().isOverBefore());
+
+  delivery().forgetTransaction();
+  asks<Look>(begin());
+  expectA<Delivery::GoesOn>(delivery().looked(false));
+  asks<Admit>(begin());
+  expectA<Delivery::Settled>(delivery().admitted(Admission::duplicate, now));
+}
+
 TEST_F(OneDelivery, OrItBlocksThoseBehindIt) {
   options.maxAttempts = 1;
   options.onDead = OnDead::block;
