@@ -119,6 +119,29 @@ struct HandoverCancelled {
   std::string by;  // whose request it was
   void fields(auto&& f) const { f("by", by); }
 };
+struct HandoverOffered {
+  TENURE_EVENT("handover_offered", info)
+  std::string replica;  // escaped
+  std::string znode;
+  void fields(auto&& f) const { f("replica", replica), f("znode", znode); }
+};
+struct HandoverAccepted {
+  TENURE_EVENT("handover_accepted", info)
+  std::string replica;  // escaped
+  std::chrono::milliseconds waited{};
+  void fields(auto&& f) const { f("replica", replica), f("waited_ms", waited); }
+};
+struct HandoverRefused {
+  TENURE_EVENT("handover_refused", warn)  // the leader goes on, and asks the next in line
+  std::string replica;                    // escaped
+  std::string why;                        // escaped
+  void fields(auto&& f) const { f("replica", replica), f("why", why); }
+};
+struct BatonPassed {
+  TENURE_EVENT("baton_passed", info)  // the write that ended the term has made this replica the leader
+  std::string replica;                // escaped
+  void fields(auto&& f) const { f("replica", replica); }
+};
 struct CandidateSentBack {
   TENURE_EVENT("candidate_sent_back", info)  // it stood between the leader and the target of a handover
   std::string znode;

@@ -39,8 +39,9 @@ enum class ElectionPhase {
   barrier,        // waits for the term before
   marking,        // busy marker sent
   office,
-  lost,       // term over without our doing; the career is on its way home
-  resigning,  // gives its znode back
+  lost,         // term over without our doing; the career is on its way home
+  leavingLine,  // its znode is given back, unless the baton was passed to it
+  resigning,    // gives its znode back
   backingOff,
   closing,
   over,

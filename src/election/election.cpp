@@ -248,6 +248,9 @@ void Election::resign(Resignation how, bool failed) { impl_->feed(input::ResignA
 void Election::handOver(FencingToken term, const CandidateId& to, const std::string& by) {
   impl_->handOver(term, to, by);
 }
+void Election::seekSuccessor(FencingToken term) {
+  impl_->feed(input::HandoverWanted{term, "stop", std::nullopt, true});
+}
 void Election::handOver(FencingToken term, const std::string& by) {
   impl_->feed(input::HandoverWanted{term, by, std::nullopt});
 }

@@ -40,6 +40,7 @@ bool ElectionMachine::heed(Enrolment::News news) {
   const Error& error = enrolment_.error();
   if (news == News::settled || news == News::enrolled) rank();
   if (news == News::absent) enrol();
+  if (news == News::touched && (at_.phase == Phase::standby || at_.phase == Phase::ranking)) acceptance_.look();
   if (news == News::gone) loseCandidacy(EndReason::znodeDeleted, error.detail);
   if (news == News::unsent) {
     at_.phase = Phase::away;

@@ -24,9 +24,10 @@ ElectionMachine::ElectionMachine(ElectionMachineSettings settings, Random random
       place_(at_),
       marker_(at_),
       look_(at_),
-      steering_(at_, look_),
+      steering_(at_, health_, look_),
       pause_(at_, record_),
       terms_(at_, health_, record_),
+      acceptance_(at_, health_, preparation_, terms_),
       report_(at_),
       electionBackoff_(firstBackoff, longestBackoff, random.fork()),
       termBackoff_(firstBackoff, longestBackoff, random.fork()) {}
@@ -97,16 +98,17 @@ void ElectionMachine::resume() {
     case Phase::enrolling: enrolment_.mustSearch(); [[fallthrough]];
     case Phase::settling: return enrolment_.settle();
     case Phase::ranking:
-    case Phase::standby:
+    case Phase::standby: acceptance_.resume(); [[fallthrough]];
     case Phase::observing:
     case Phase::readingMarker:
     case Phase::barrier:
-    case Phase::marking: return rank();
+    case Phase::marking: enrolment_.resume(); return rank();
     case Phase::office:
       enrolment_.resume();
       steering_.resume();
       pause_.resume();
       return health_.probeNow();
+    case Phase::leavingLine: return resign(Resignation::unclean, false);
     case Phase::resigning: return sendResignation();
     case Phase::lost:
     case Phase::backingOff:
@@ -122,6 +124,7 @@ void ElectionMachine::handle(const input::NodeRead& in) {
   if (hears(report_.read(in.ticket, in.node))) return;
   if (heed(enrolment_.read(in.ticket, in.node)) || health_.visited(in.ticket, in.node)) return;
   if (heed(place_.read(in.ticket, in.node))) return;
+  if (heed(acceptance_.read(in.ticket, in.node))) return;
   if (marker_.isOurs(in.ticket)) return markerRead(in.node);
   if (steering_.read(in.ticket, in.node) || pause_.read(in.ticket, in.node)) return;
   heed(look_.read(in.ticket, in.node));
@@ -131,9 +134,11 @@ void ElectionMachine::handle(const input::Written& in) {
   if (in.ticket == 0) return;
   if (health_.isProbe(in.ticket)) return probed(in.sentAt, in.result);
   if (record_.published(in.ticket, in.result)) return;
-  if (hears(report_.written(in.ticket, in.result))) return;
+  if (hears(report_.written(in.ticket, in.result)) || steering_.written(in.ticket, in.result)) return;
+  if (heed(acceptance_.written(in.ticket, in.sentAt, in.result))) return;
   if (heed(enrolment_.written(in.ticket, in.result)) || in.ticket != flow_) return;
   if (at_.phase == Phase::marking) return marked(in.sentAt, in.result);
+  if (at_.phase == Phase::leavingLine) return leftLine(in.result);
   if (at_.phase == Phase::resigning) return resigned(in.result);
 }
 
@@ -150,7 +155,8 @@ void ElectionMachine::handle(const input::Changed& in) {
     if (at_.phase == Phase::ranking) marker_.forget();  // the marker that was read is out of date
     return;
   }
-  if (!steering_.changed(in.ticket)) pause_.changed(in.ticket);
+  if (heed(acceptance_.changed(in.ticket)) || steering_.changed(in.ticket)) return;
+  pause_.changed(in.ticket);
 }
 
 // --- time
@@ -223,6 +229,7 @@ void ElectionMachine::loseCandidacy(EndReason reason, const std::string& why) {
 
 void ElectionMachine::newCandidacy(Duration delay) {
   dropTickets();
+  acceptance_.forget();
   place_.forget();
   record_.forgetTerm();
   at_.phase = Phase::away;
@@ -319,6 +326,25 @@ void ElectionMachine::handle(const input::LeaveAsked& in) {
   // A busy marker on its way is waited for and taken back.
   if (at_.phase == Phase::marking || at_.phase == Phase::resigning) return;
   if (!at_.own) return close();
+  leaveLine();
+}
+
+/// Where we have accepted the leadership, it may be ours by now: then we give it back like any leader.
+void ElectionMachine::leaveLine() {
+  auto leave = acceptance_.leave();
+  if (!leave) return resign(Resignation::unclean, false);
+  dropTickets();
+  acceptance_.forget();
+  at_.phase = Phase::leavingLine;
+  at_.act(action::Write{ask(), action::Purpose::resign, *std::move(leave)});
+}
+
+void ElectionMachine::leftLine(const Result<void>& result) {
+  if (result) {
+    at_.own.reset();
+    return newCandidacy(0ns);
+  }
+  if (result.error().is(Errc::versionMismatch)) return readMarker();
   resign(Resignation::unclean, false);
 }
 
@@ -349,6 +375,7 @@ std::string ElectionMachine::describe() const {
                                    "taking office",
                                    "in office",
                                    "out of office",
+                                   "leaving the line",
                                    "resigning",
                                    "backing off",
                                    "leaving",

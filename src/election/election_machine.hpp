@@ -16,9 +16,10 @@
 ///   it is elected. If it is not, after a silence, it waits until it is: a quarter of the timeout after an answer.
 /// - In office a probe goes out every sixth of the session timeout, one at a time. Whatever says that the znode is gone
 ///   ends the term at once; silence ends it at the lease's hard limit. A reconnect restores nothing.
-/// - The leader alone heeds requests to hand over. The office goes to the one it is meant for, or to the first who is
-///   ready and agrees with us: those between are sent to the back, and the leader leaves when the target is next. It
-///   also looks for candidates that are preferred, and tells whose settings differ.
+/// - The leader alone heeds requests to hand over. It offers the leadership to the candidate that is named, or to the
+///   first that is ready and agrees with us, and works on until that one has accepted. One write ends its term, sends
+///   those between to the back, and names the successor in the marker; the successor leads as soon as it has read that.
+///   The leader also looks for candidates that are preferred, and tells whose settings differ.
 /// - While the election is paused its leader leads on, and begins no work; it has read whether that is so before it
 ///   begins any.
 /// - Each candidacy says whether its career is ready. A candidate that is next, or oldest, and is not ready goes to the
@@ -35,6 +36,7 @@
 #include <vector>
 
 #include "base/backoff.hpp"
+#include "election/baton_acceptance.hpp"
 #include "election/enrolment.hpp"
 #include "election/marker_look.hpp"
 #include "election/own_terms.hpp"
@@ -86,6 +88,8 @@ class ElectionMachine {
   void fail(const Error& error);
   void trouble(const Error& error);
   void fatal(const Error& error);
+  void leaveLine();
+  void leftLine(const Result<void>& result);
   void close();
   void dropTickets();
   bool pausedBy(const Error& error);
@@ -116,11 +120,14 @@ class ElectionMachine {
   void judgeBarrier();
   void mark();
   void marked(BootTime sentAt, const Result<void>& result);
+  bool heed(BatonAcceptance::News news);
+  void receiveBaton();
   void takeOffice(BootTime confirmedAt);
   void probed(BootTime sentAt, const Result<void>& result);
   void resign(Resignation how, bool failed);
   bool hears(LateReport::News news);
   void sendResignation();
+  void nameHeir();
   void resigned(const Result<void>& result);
   void finishResignation();
 
@@ -147,6 +154,7 @@ class ElectionMachine {
   Steering steering_;
   PauseWatch pause_;
   OwnTerms terms_;
+  BatonAcceptance acceptance_;
   LateReport report_;
 
   bool failedTerm_ = false;

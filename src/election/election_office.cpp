@@ -41,6 +41,7 @@ void ElectionMachine::markerRead(const Result<Node>& node) {
     return preparation_.begin();
   }
   terms_.see(*node);
+  if (leaving_ && !terms_.isMarkedOurs()) return resign(Resignation::unclean, false);
   judgeBarrier();
 }
 
@@ -87,10 +88,32 @@ void ElectionMachine::marked(BootTime sentAt, const Result<void>& result) {
   trouble(result.error());
 }
 
+bool ElectionMachine::heed(BatonAcceptance::News news) {
+  const bool stands = at_.phase == Phase::standby || at_.phase == Phase::ranking || at_.phase == Phase::readingMarker ||
+                      at_.phase == Phase::barrier;
+  if (news == BatonAcceptance::News::offered) place_.offered(acceptance_.isOffered());
+  if (news == BatonAcceptance::News::passed && stands) receiveBaton();
+  return news != BatonAcceptance::News::foreign;
+}
+
+/// Our acceptance was the write that others need to take office. Where it was too long ago, we prove ourselves first.
+void ElectionMachine::receiveBaton() {
+  terms_.receive(acceptance_.node().stat.version, acceptance_.passedAt());
+  place_.dropTickets();
+  look_.dropTickets();
+  preparation_.dropTickets();
+  const std::optional<BootTime> from = acceptance_.leaseFrom();
+  if (!from || at_.now.boot >= *from + health_.session()->timeout / 3) return readMarker();
+  health_.dropProbe();
+  marker_.dropProcess();
+  takeOffice(*from);
+}
+
 void ElectionMachine::takeOffice(BootTime confirmedAt) {
   at_.phase = Phase::office;
   flow_ = 0;
   marker_.forget();
+  acceptance_.forget();
   place_.elected();
   steering_.begin();
   electionBackoff_.reset();
@@ -135,6 +158,7 @@ void ElectionMachine::resign(Resignation how, bool failed) {
   terms_.end(how);
   failedTerm_ = failed;
   if (how == Resignation::nothingRuns) report_.keep(terms_.lateReport());
+  nameHeir();
   dropTickets();
   at_.phase = Phase::resigning;
   sendResignation();
@@ -143,13 +167,28 @@ void ElectionMachine::resign(Resignation how, bool failed) {
 void ElectionMachine::sendResignation() {
   if (!at_.own || (fatal_ && !at_.connected)) return finishResignation();
   if (!at_.connected) return;  // the servers end it with the session, if we never come back
+  const auto purpose = terms_.isPassing() ? action::Purpose::baton : action::Purpose::resign;
   if (auto words = terms_.lastWords())
-    at_.act(action::Write{ask(), action::Purpose::resign, *std::move(words)});
+    at_.act(action::Write{ask(), purpose, *std::move(words)});
   else
     at_.act(action::Remove{ask(), at_.own->path});
 }
 
+void ElectionMachine::nameHeir() {
+  if (at_.phase != Phase::office) return;
+  const auto heir = steering_.offer().acceptance();
+  if (!heir) return;
+  std::vector<std::string> between;
+  for (const StandbyLine::StandbyEntry& each : look_.line().behind(at_.own->czxid))
+    if (each.czxid < heir->czxid) between.push_back(each.name);
+  terms_.passTo(*heir, std::move(between));
+}
+
 void ElectionMachine::resigned(const Result<void>& result) {
+  if (terms_.isPassing()) {
+    if (result) at_.tell(BatonPassed{steering_.offer().to().called()}, at_.token());
+    if (!result && terms_.endPlainly(result.error()) && !pausedBy(result.error())) return sendResignation();
+  }
   if (result && terms_.resignation() == Resignation::nothingRuns) report_.drop();
   if (result) return finishResignation();
   const Error& error = result.error();

@@ -18,6 +18,7 @@ void ElectionMachine::handle(const input::ReadinessTold& in) {
   at_.settings.self.readiness = in.readiness;
   at_.settings.self.whyNot = in.whyNot;
   record_.publish();
+  acceptance_.answer();
   if (!letsPass()) return;
   look_.dueAt(at_.now.boot);
   look_.look();

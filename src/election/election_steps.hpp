@@ -91,6 +91,7 @@ struct HandoverWanted {
   FencingToken term;
   std::string by;
   std::optional<CandidateUuid> to;  // whoever is next and can when there is none
+  bool leaves = false;              // the leader goes soon, whether somebody can follow or not
 };
 /// Whether a career could begin here, or has begun.
 struct ReadinessTold {
@@ -126,7 +127,20 @@ struct CheckAcl {
   Ticket ticket = 0;
   std::string path;
 };
-enum class Subject { meta, marker, own, visit, predecessor, handover, pause, standby, leader, ourLast };
+enum class Subject {
+  meta,
+  marker,
+  own,
+  visit,
+  predecessor,
+  handover,
+  pause,
+  standby,
+  leader,
+  ourLast,
+  baton,
+  batonMarker
+};
 struct Read {
   Ticket ticket = 0;
   Subject subject = Subject::meta;
@@ -155,6 +169,9 @@ enum class Purpose {
   resign,    // check(own), marker idle or over, own deleted: leaves office
   report,    // marker over, after our znode had gone: nobody has to wait for that term of ours
   publish,   // check(own), our own record: that we are ready, or not
+  offer,     // check(own), baton: the leadership is offered to one candidacy, whose znode is touched
+  answer,    // check(own), baton: we accept the offer, or refuse it
+  baton,     // check(own), what was accepted unchanged, marker: another's, own deleted: leaves office
   sendBack,  // check(own), another's candidacy deleted: it stood between us and whom the office is meant for
 };
 struct Write {

@@ -15,6 +15,7 @@ void Enrolment::create(int failures) {
   at_.phase = ElectionPhase::enrolling;
   CandidateRecord self = at_.settings.self;
   self.since = at_.now.wall;
+  self.knowsBaton = !at_.observes();
   self.preferredAfter = std::min(self.preferredAfter * (1 << std::min(failures, mostDoublings)), longestPreferredAfter);
   flow_ = at_.newTicket();
   at_.act(action::Enrol{flow_, at_.child(at_.settings.uuid.value + '-'), toJson(self)});
@@ -65,6 +66,7 @@ Enrolment::News Enrolment::adopt(const std::string& path, const NodeStat& stat, 
     at_.act(action::Remove{0, path});
     return News::absent;
   }
+  isReadYet_ = false;
   at_.own = Contention::Own{path, std::string(lastPart(path)), stat.czxid};
   if (at_.observes())
     at_.tell(EnrolledAsObserver{at_.own->name});
@@ -91,6 +93,8 @@ Enrolment::News Enrolment::read(Ticket ticket, const Result<Node>& node) {
   if (!node) return News::awaiting;  // Connected asks again; until then the probes and the list tell
   watch_.answered = true;
   const bool isOurs = node->stat.ephemeralOwner == health_.session()->id && node->stat.czxid == at_.own->czxid;
+  const bool wasTouched = !std::exchange(isReadYet_, true) && node->stat.version > 0;
+  if (isOurs && wasTouched) return News::touched;
   return isOurs ? News::awaiting : end(News::gone, {Errc::notFound, "our znode belongs to another session"});
 }
 
@@ -98,7 +102,7 @@ Enrolment::News Enrolment::changed(Ticket ticket, WatchEvent event) {
   if (ticket == 0 || ticket != watch_.ticket) return News::foreign;
   if (event == WatchEvent::deleted) return end(News::gone, {Errc::notFound, "our znode was deleted"});
   watch();
-  return News::awaiting;
+  return News::touched;
 }
 
 Enrolment::News Enrolment::end(News news, Error error) {

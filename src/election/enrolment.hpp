@@ -22,9 +22,10 @@ class Enrolment {
     settled,   // a list of the candidates cannot be older than the create that was lost
     absent,    // our znode is to be created
     enrolled,
-    unsent,  // the create: there is no connection
-    failed,  // see error()
-    gone,    // our znode: error() says why
+    unsent,   // the create: there is no connection
+    failed,   // see error()
+    gone,     // our znode: error() says why
+    touched,  // our znode: its data was written
   };
 
   Enrolment(Contention& at, const SessionHealth& health, OwnRecord& record)
@@ -49,7 +50,7 @@ class Enrolment {
   void watch();
   /// Connected again.
   void resume() {
-    if (!watch_.answered) watch();
+    if (at_.own && !watch_.answered) watch();
   }
   News read(Ticket ticket, const Result<Node>& node);
   News changed(Ticket ticket, WatchEvent event);
@@ -71,6 +72,7 @@ class Enrolment {
   Ticket flow_ = 0;
   ZnodeWatch watch_;
   bool mustSearch_ = false;
+  bool isReadYet_ = false;      // our znode
   std::int64_t lastCzxid_ = 0;  // of our newest candidacy; an older znode is never adopted
   std::string lastPath_;
   Error error_{};

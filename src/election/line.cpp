@@ -32,10 +32,9 @@ void StandbyLine::list(const std::vector<std::string>& names, const std::string&
   known_ = std::move(kept);
 }
 
-const StandbyLine::StandbyEntry* StandbyLine::answer(const std::string& name, const NodeStat& stat,
-                                                     const CandidateRecord& record, BootTime now) {
+const StandbyLine::StandbyEntry* StandbyLine::answer(const std::string& name, const Node& node, BootTime now) {
   if (unanswered_.erase(name) == 0) return nullptr;
-  if (stat.ephemeralOwner == 0) {
+  if (node.stat.ephemeralOwner == 0) {
     lookalikes_.insert(name);
     return nullptr;
   }
@@ -44,9 +43,11 @@ const StandbyLine::StandbyEntry* StandbyLine::answer(const std::string& name, co
   if (isNew) entry.seen = now;
   entry.name = name;
   entry.uuid = *candidateOf(name);
-  entry.czxid = stat.czxid;
-  entry.record = record;
-  entry.differs = differencesOf(ours_, record.agreement);
+  entry.czxid = node.stat.czxid;
+  entry.data = node.data;
+  entry.version = node.stat.version;
+  entry.record = parseCandidateRecord(node.data);
+  entry.differs = differencesOf(ours_, entry.record.agreement);
   return isNew ? &entry : nullptr;
 }
 
@@ -65,11 +66,17 @@ std::vector<StandbyLine::StandbyEntry> StandbyLine::behind(std::int64_t czxid) c
 
 std::string StandbyLine::StandbyEntry::called() const { return record.known ? escaped(record.id.value) : uuid.value; }
 
-StandbyLine::Successor StandbyLine::successor(std::int64_t czxid, const std::optional<CandidateUuid>& to) const {
+const StandbyLine::StandbyEntry* StandbyLine::find(const std::string& name) const {
+  const auto found = known_.find(name);
+  return found == known_.end() ? nullptr : &found->second;
+}
+
+StandbyLine::Successor StandbyLine::successor(std::int64_t czxid, const std::optional<CandidateUuid>& to,
+                                              const std::set<std::string>& without) const {
   Successor nobody;
   if (to) nobody = {{}, true, "it does not stand in line"};
   for (const StandbyEntry& each : behind(czxid)) {
-    if (to && each.uuid != *to) continue;
+    if ((to && each.uuid != *to) || without.contains(each.name)) continue;
     const std::string why = each.whyNot();
     if (why.empty()) return {each.name, false, {}};
     const bool mayCome = each.record.readiness == Readiness::checking && each.differs.empty();

@@ -21,9 +21,11 @@ class StandbyLine {
     std::string name;
     CandidateUuid uuid;
     std::int64_t czxid = 0;
-    CandidateRecord record;
-    std::string differs{};  // from us, in what
-    BootTime seen{};        // first
+    std::string data{};        // of its znode
+    std::int32_t version = 0;  // of that data
+    CandidateRecord record{};  // the same, read
+    std::string differs{};     // from us, in what
+    BootTime seen{};           // first
 
     /// Empty: the office may go there.
     std::string whyNot() const { return whyNotFollow(record.readiness, record.whyNot, differs); }
@@ -42,17 +44,19 @@ class StandbyLine {
   /// Takes in a list. Afterwards `unanswered()` names the children that have to be read: those that are new, and those
   /// that were not known to be ready; with `anew` all of them.
   void list(const std::vector<std::string>& names, const std::string& own, bool anew);
-  /// One of them. A record that may not be read is an unknown one. Returns it when it was never read before.
-  const StandbyEntry* answer(const std::string& name, const NodeStat& stat, const CandidateRecord& record,
-                             BootTime now);
+  /// One of them; without data where that may not be read. Returns it when it was never read before.
+  const StandbyEntry* answer(const std::string& name, const Node& node, BootTime now);
   /// It has gone meanwhile.
   void vanished(const std::string& name);
   const std::set<std::string>& unanswered() const noexcept { return unanswered_; }
 
   /// Created after `czxid`, in order; the first one is next.
   std::vector<StandbyEntry> behind(std::int64_t czxid) const;
-  /// `to` if it is given, else the first behind `czxid` to whom the office may go.
-  Successor successor(std::int64_t czxid, const std::optional<CandidateUuid>& to) const;
+  /// Null: nobody is known to stand there.
+  const StandbyEntry* find(const std::string& name) const;
+  /// `to` if it is given, else the first behind `czxid` to whom the office may go; none of the znodes `without`.
+  Successor successor(std::int64_t czxid, const std::optional<CandidateUuid>& to,
+                      const std::set<std::string>& without = {}) const;
   /// The first in line behind `czxid` that is preferred, may follow, and has stood by for as long as it said.
   std::optional<CandidateUuid> preferred(std::int64_t czxid, BootTime now) const;
   /// When the next of the preferred will have done so; max() without one.

@@ -27,7 +27,7 @@ LineLook::News LineLook::read(Ticket ticket, const Result<Node>& node) {
   if (!entry) return News::foreign;
   const std::string& name = entry.mapped();
   if (node) {
-    const auto* first = line_.answer(name, node->stat, parseCandidateRecord(node->data), at_.now.boot);
+    const auto* first = line_.answer(name, *node, at_.now.boot);
     if (first != nullptr && !first->differs.empty() && at_.phase == ElectionPhase::office)
       at_.tell(SettingsDiffer{first->called(), escaped(first->differs)}, at_.token());
   } else if (node.error().is(Errc::notFound)) {
@@ -45,7 +45,7 @@ LineLook::News LineLook::statted(Ticket ticket, const std::string& name, const R
   if (ticket == 0 || ticket != look_) return News::foreign;
   if (!stat && !stat.error().is(Errc::notFound)) return lost();
   if (stat)
-    line_.answer(name, *stat, {}, at_.now.boot);
+    line_.answer(name, Node{{}, *stat}, at_.now.boot);
   else
     line_.vanished(name);
   return judge();

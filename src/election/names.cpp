@@ -20,6 +20,7 @@ ElectionPaths::ElectionPaths(std::string_view rootPath, const ElectionName& name
       observers(election + "/observers"),
       marker(election + "/marker"),
       handover(election + "/handover"),
+      baton(election + "/baton"),
       pause(election + "/pause"),
       stuck(election + "/stuck") {}
 

@@ -5,6 +5,7 @@
 ///     <root>/elections/<election>/observers/<uuid>-<n>   one each who looks on and does not contend, ephemeral
 ///     <root>/elections/<election>/marker                 the last term, busy or idle
 ///     <root>/elections/<election>/handover               a request to the leader
+///     <root>/elections/<election>/baton                  the leader's offer to one candidacy, and its answer
 ///     <root>/elections/<election>/pause                  the election is paused, or was
 ///     <root>/elections/<election>/stuck                  at which message a leader has stopped
 ///
@@ -31,6 +32,7 @@ struct ElectionPaths {
   std::string observers;
   std::string marker;
   std::string handover;
+  std::string baton;
   std::string pause;
   std::string stuck;
 

@@ -19,6 +19,7 @@ void OwnTerms::see(const Node& node) {
   MarkerRecord marker = parseMarkerRecord(node.data);
   // We know of our own last term what others may not have been told yet.
   if (marker.busy && marker.candidate == at_.settings.uuid && marker.token == ended_) marker.nothingRuns = true;
+  isMarkedOurs_ = marker.known && marker.busy && marker.token == at_.token();
   barrier_.see(marker, at_.token(), at_.now.boot);
 }
 
@@ -64,21 +65,37 @@ MarkerRecord OwnTerms::ownMarker(bool busy, HolderFate fate) const {
 /// Our term has to know of which earlier terms the process may have died in them. The marker tells it of all but the
 /// last term. That the last term's process is alive proves nothing, since a process ends when its handler hangs; but
 /// where it stands in line again, its handlers have ended.
-void OwnTerms::findLostTerms(const Candidates& candidates) {
-  const MarkerRecord& before = barrier_.marker();
-  lost_ = before.lost;
-  lost_.unknownUpTo = std::min(lost_.unknownUpTo,
-                               FencingToken{at_.token().value - 1});  // how our own term ends, this process will know
+LostTerms OwnTerms::lostAfter(const MarkerRecord& before, const Candidates& candidates) const {
+  LostTerms lost = before.lost;
+  // How our own term ends, this process will know.
+  lost.unknownUpTo = std::min(lost.unknownUpTo, FencingToken{at_.token().value - 1});
   const bool standsAgain = before.fate != HolderFate::died && candidates.standsBehind(before.candidate);
   if (before.known && before.token.value != 0 && before.token < at_.token())
-    lost_.tell(before.token, !mayHaveDied(before) || standsAgain);
-  for (const FencingToken served : served_) lost_.tell(served, true);
+    lost.tell(before.token, !mayHaveDied(before) || standsAgain);
+  for (const FencingToken served : served_) lost.tell(served, true);
+  return lost;
 }
 
 std::vector<MultiOp> OwnTerms::claim(std::int32_t metaVersion, const Candidates& candidates) {
-  findLostTerms(candidates);
+  lost_ = lostAfter(barrier_.marker(), candidates);
   return {CheckOp{at_.own->path}, CheckOp{at_.paths.meta, metaVersion},
           SetOp{at_.paths.marker, toJson(ownMarker(true)), markerVersion_}};
+}
+
+MarkerRecord OwnTerms::accept(MarkerRecord leader) {
+  leader.busy = leader.nothingRuns = false;
+  leader.fate = HolderFate::untold;
+  acceptedFrom_ = std::move(leader);
+  MarkerRecord ours = ownMarker(true);
+  ours.lost = lostAfter(acceptedFrom_, Candidates{at_.settings.uuid});
+  return ours;
+}
+
+void OwnTerms::receive(std::int32_t markerVersion, WallTime passedAt) {
+  acceptedFrom_.since = passedAt;
+  barrier_.see(acceptedFrom_, at_.token(), at_.now.boot);
+  lost_ = lostAfter(acceptedFrom_, Candidates{at_.settings.uuid});
+  markerVersion_ = markerVersion;
 }
 
 /// The successor of an earlier term of this process need not evict this process, but perhaps the one before it.
@@ -118,7 +135,31 @@ TermIdentity OwnTerms::begin(const MetaRecord& meta) {
 
 void OwnTerms::end(Resignation how) {
   resignation_ = how;
+  heir_.reset();
   if (how == Resignation::nothingRuns) ended_ = servedAs_.token;
+}
+
+void OwnTerms::passTo(const BatonOffer::Acceptance& heir, std::vector<std::string> between) {
+  if (resignation_ != Resignation::clean) return;
+  heir_ = heir;
+  between_ = std::move(between);
+}
+
+/// What the acceptance proves is checked: that candidacy, the generation that it will lead under, the acceptance
+/// itself.
+std::vector<MultiOp> OwnTerms::passBaton() const {
+  std::vector<MultiOp> write{CheckOp{at_.own->path}, SetOp{at_.paths.marker, heir_->marker, markerVersion_},
+                             CheckOp{at_.child(heir_->znode)}, CheckOp{at_.paths.meta, heir_->metaVersion},
+                             SetOp{at_.paths.baton, heir_->baton, heir_->batonVersion}};
+  for (const std::string& znode : between_) write.emplace_back(RemoveOp{at_.child(znode)});
+  write.emplace_back(RemoveOp{at_.own->path});
+  return write;
+}
+
+bool OwnTerms::endPlainly(const Error& error) {
+  heir_.reset();
+  const std::optional<std::size_t> part = refusedPart(error);
+  return !part || *part > 1;
 }
 
 MarkerRecord OwnTerms::overMarker(std::string why, HolderFate fate) const {
@@ -136,6 +177,7 @@ std::vector<MultiOp> OwnTerms::giveBack(const MarkerRecord& marker) const {
 }
 
 std::optional<std::vector<MultiOp>> OwnTerms::lastWords() const {
+  if (heir_) return passBaton();
   if (resignation_ == Resignation::clean) return giveBack(ownMarker(false));
   if (resignation_ == Resignation::nothingRuns) return giveBack(lateReport());
   if (!careerIsHome_) return std::nullopt;

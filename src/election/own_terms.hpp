@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "election/barrier.hpp"
+#include "election/baton_offer.hpp"
 #include "election/candidates.hpp"
 #include "election/own_record.hpp"
 #include "election/session_health.hpp"
@@ -31,12 +32,19 @@ class OwnTerms {
   Barrier& barrier() noexcept { return barrier_; }
   const Barrier& barrier() const noexcept { return barrier_; }
   void forgetBarrier();
+  /// The marker, as it was read last, names us.
+  bool isMarkedOurs() const noexcept { return isMarkedOurs_; }
 
   // --- our term
 
   /// The write that proves us a candidate, meta and the marker unchanged since we read them, and makes the marker ours.
   std::vector<MultiOp> claim(std::int32_t metaVersion, const Candidates& candidates);
   void claimed() noexcept { ++markerVersion_; }
+  /// The marker that the leader before shall write when it passes the baton to us: its term will have ended in order.
+  /// Until then nothing of ours rests on that.
+  MarkerRecord accept(MarkerRecord leader);
+  /// The marker names us: that leader has passed the baton.
+  void receive(std::int32_t markerVersion, WallTime passedAt);
   TermIdentity begin(const MetaRecord& meta);
   /// For how long the election had no leader; 0: the term before did not end in order, or there was none.
   std::chrono::milliseconds idleBefore() const;
@@ -46,6 +54,13 @@ class OwnTerms {
   /// Whether the career of our last term has come home: nothing that it had in work has killed us.
   void setCareerHome(bool isHome) noexcept { careerIsHome_ = isHome; }
   void end(Resignation how);
+  /// After a clean end: the last words pass the baton, and send the candidates `between` us and the heir to the back.
+  /// After any other end it does nothing.
+  void passTo(const BatonOffer::Acceptance& heir, std::vector<std::string> between);
+  bool isPassing() const noexcept { return heir_.has_value(); }
+  /// The baton could not be passed, or it is not known whether it was. False: our znode had gone, or the marker is no
+  /// longer ours.
+  bool endPlainly(const Error& error);
   Resignation resignation() const noexcept { return resignation_; }
   /// After Resignation::nothingRuns: the marker of our last term, to be written later if the resignation does not
   /// arrive.
@@ -74,7 +89,8 @@ class OwnTerms {
   MarkerRecord overMarker(std::string why, HolderFate fate) const;
   MarkerRecord ownMarker(bool busy, HolderFate fate = HolderFate::untold) const;
   std::vector<MultiOp> giveBack(const MarkerRecord& marker) const;
-  void findLostTerms(const Candidates& candidates);
+  std::vector<MultiOp> passBaton() const;
+  LostTerms lostAfter(const MarkerRecord& before, const Candidates& candidates) const;
   std::optional<ProcessIdentity> uncleanPredecessor() const;
   std::optional<Bequest> bequest() const;
 
@@ -85,12 +101,16 @@ class OwnTerms {
   BootTime barrierTold_{};     // when the barrier began of which BarrierBegan was told last
   BootTime barrierEndTold_{};  // the same of BarrierEnded
   std::int32_t markerVersion_ = 0;
+  bool isMarkedOurs_ = false;
+  MarkerRecord acceptedFrom_;                   // the leader whose offer we have accepted, as its term will have ended
   LostTerms lost_;                              // as of the term that begins
   std::vector<FencingToken> served_;            // the newest terms of this very process, which lives
   MarkerRecord servedAs_;                       // what our last term wrote when it began
   std::optional<ProcessIdentity> servedAfter_;  // whom it followed uncleanly
   FencingToken ended_;                          // the last of our terms of which nothing runs any more
   Resignation resignation_ = Resignation::clean;
+  std::optional<BatonOffer::Acceptance> heir_;  // to whom the baton is passed
+  std::vector<std::string> between_;            // znodes
   bool careerIsHome_ = false;
   std::optional<Bequest> bequeathed_;
 };

@@ -59,14 +59,14 @@ PlaceInLine::News PlaceInLine::ranked() {
 
 void PlaceInLine::standBy(const std::vector<Candidates::Ranked>& ahead) {
   at_.phase = ElectionPhase::standby;
-  tellNext(ahead.size() == 1);
+  const std::size_t aheadBefore = std::exchange(ahead_, ahead.size());
+  tellNext(isNext());
   if (!std::exchange(isStandbyTold_, true)) at_.act(action::TellStandby{});
   leader_.look(ahead.front().name);
   const std::string& name = ahead.back().name;
   // A former znode of ours stands before us where its removal was refused: we try again soon.
   recheckIn(candidateOf(name) == at_.settings.uuid ? soon : recheckInterval);
-  if (std::exchange(ahead_, ahead.size()) != ahead.size() || predecessor_ != name)
-    at_.tell(StoodBy{static_cast<int>(ahead.size()), name});
+  if (aheadBefore != ahead.size() || predecessor_ != name) at_.tell(StoodBy{static_cast<int>(ahead.size()), name});
   if (std::exchange(predecessor_, name) == name && predecessorWatch_.answered) return;
   watchPredecessor();
 }
@@ -104,7 +104,13 @@ PlaceInLine::News PlaceInLine::changed(Ticket ticket, WatchEvent event) {
   return News::stale;
 }
 
+void PlaceInLine::offered(bool isOffered) {
+  isOffered_ = isOffered;
+  tellNext(isNext());
+}
+
 void PlaceInLine::tellNext(bool next) {
+  next = next || isOffered_;
   if (std::exchange(isNextTold_, next) != next) at_.act(action::TellNext{next});
 }
 
@@ -119,6 +125,7 @@ bool PlaceInLine::takeRecheck() noexcept {
 void PlaceInLine::recheckSoon() noexcept { recheckIn(soon); }
 
 void PlaceInLine::forget() {
+  isOffered_ = false;
   tellNext(false);
   isStandbyTold_ = false;
   predecessor_.clear();

@@ -41,8 +41,9 @@ class PlaceInLine {
   const Error& error() const noexcept { return error_; }
   /// Only one stood before us when we looked last.
   bool isNext() const noexcept { return ahead_ == 1; }
-  /// The next to be elected may prepare.
+  /// The next to be elected may prepare, and so may the one to whom the leadership is offered.
   void tellNext(bool next);
+  void offered(bool isOffered);
 
   /// Watches do the work; a look now and then is the net below them.
   BootTime recheckDue() const noexcept { return recheckDue_; }
@@ -75,6 +76,7 @@ class PlaceInLine {
   std::string predecessor_;
   ZnodeWatch predecessorWatch_;
   std::size_t ahead_ = 0;
+  bool isOffered_ = false;      // the leadership
   bool isNextTold_ = false;     // TellNext was last sent with it
   bool isStandbyTold_ = false;  // TellStandby was sent
   BootTime recheckDue_{};

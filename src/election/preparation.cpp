@@ -29,6 +29,7 @@ void Preparation::begin() {
   if (at_.observes()) steps_.push_back(action::EnsurePath{0, at_.paths.observers, {}});
   steps_.push_back(action::EnsurePath{0, at_.paths.marker, idleMarker()});
   steps_.push_back(action::EnsurePath{0, at_.paths.handover, {}});
+  if (!at_.observes()) steps_.push_back(action::EnsurePath{0, at_.paths.baton, {}});
   for (const std::string& path : {at_.paths.election, at_.paths.candidates, at_.paths.marker})
     steps_.push_back(action::CheckAcl{0, path});
   steps_.push_back(action::Read{0, action::Subject::meta, at_.paths.meta, false});
@@ -40,7 +41,9 @@ Preparation::News Preparation::next() {
   Action step = std::move(steps_.back());
   steps_.pop_back();
   flow_ = at_.newTicket();
-  if (auto* ensure = std::get_if<action::EnsurePath>(&step)) ensure->ticket = flow_;
+  auto* ensure = std::get_if<action::EnsurePath>(&step);
+  if (ensure != nullptr) ensure->ticket = flow_;
+  isOptional_ = ensure != nullptr && ensure->path == at_.paths.baton;
   if (auto* check = std::get_if<action::CheckAcl>(&step)) check->ticket = flow_;
   if (auto* read = std::get_if<action::Read>(&step)) read->ticket = flow_;
   at_.actions.push_back(std::move(step));
@@ -55,6 +58,8 @@ Preparation::News Preparation::end(News news, Error error) {
 
 Preparation::News Preparation::ensured(Ticket ticket, const Result<void>& result) {
   if (!isOurs(ticket)) return News::foreign;
+  // An election that was made for us, by an earlier version, goes without the baton.
+  if (!result && isOptional_ && result.error().is(Errc::permissionDenied)) return next();
   // Somebody deletes what we create: from the top, after a while.
   return result ? next() : end(News::failed, result.error());
 }

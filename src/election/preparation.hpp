@@ -56,6 +56,7 @@ class Preparation {
   MetaRecord meta_;
   std::int32_t metaVersion_ = 0;
   Ticket flow_ = 0;
+  bool isOptional_ = false;  // the path that is made sure of now
   Ticket look_ = 0;
   bool isAclTold_ = false;
   Error error_{};

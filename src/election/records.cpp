@@ -15,6 +15,7 @@ constexpr std::size_t longestRecord = std::size_t{64} * 1024;
 constexpr std::size_t longestText = 1024;
 constexpr std::size_t longestWhy = 500;
 constexpr std::size_t mostAgreements = 64;
+constexpr std::string_view batonStates[] = {"offered", "accepted", "refused", "passed"};
 
 /// The object, or an empty one for whatever is not an object of our version.
 Json objectIn(std::string_view text) {
@@ -25,11 +26,11 @@ Json objectIn(std::string_view text) {
   return version != json.end() && *version == schemaVersion ? json : Json::object();
 }
 
-std::string textIn(const Json& json, const char* key) {
+std::string textIn(const Json& json, const char* key, std::size_t longest = longestText) {
   const auto value = json.find(key);
   if (value == json.end() || !value->is_string()) return {};
   const auto& text = value->get_ref<const std::string&>();
-  return text.size() <= longestText ? text : std::string{};
+  return text.size() <= longest ? text : std::string{};
 }
 
 /// 0 where there is none that fits 64 bits.
@@ -181,6 +182,7 @@ std::string toJson(const CandidateRecord& record) {
   if (!record.agreement.empty()) json["agreement"] = record.agreement;
   if (record.readiness != Readiness::unknown) json["readiness"] = toString(record.readiness);
   if (record.readiness == Readiness::notReady) json["whyNot"] = record.whyNot.substr(0, longestWhy);
+  if (record.knowsBaton) json["knowsBaton"] = true;
   if (record.waitsSince != WallTime{}) json["waitsSince"] = record.waitsSince.time_since_epoch().count();
   if (record.rests != WallTime{}) json["rests"] = record.rests.time_since_epoch().count();
   return written(json);
@@ -199,6 +201,7 @@ CandidateRecord parseCandidateRecord(std::string_view text) {
   record.agreement = agreementIn(json);
   record.readiness = readinessIn(json);
   record.whyNot = textIn(json, "whyNot");
+  record.knowsBaton = json.value("knowsBaton", Json()) == true;
   record.waitsSince = timeIn(json, "waitsSince");
   record.rests = timeIn(json, "rests");
   if (record.preference != Preference::preferred) return record;
@@ -287,6 +290,38 @@ std::optional<HandoverRequest> parseHandoverRequest(std::string_view text) {
   request.at = timeIn(json, "at");
   if (request.term.value == 0) return std::nullopt;
   return request;
+}
+
+std::string toJson(const BatonRecord& record) {
+  Json json = fresh();
+  json["state"] = batonStates[static_cast<std::size_t>(record.state)];
+  json["term"] = decimal(record.term.value);
+  json["znode"] = record.znode;
+  json["czxid"] = decimal(record.czxid);
+  if (!record.marker.empty()) json["marker"] = record.marker;
+  if (record.state == BatonRecord::State::accepted) json["metaVersion"] = record.metaVersion;
+  if (!record.whyNot.empty()) json["whyNot"] = record.whyNot.substr(0, longestWhy);
+  json["since"] = record.since.time_since_epoch().count();
+  return written(json);
+}
+
+std::optional<BatonRecord> parseBatonRecord(std::string_view text) {
+  const Json json = objectIn(text);
+  const auto state = std::ranges::find(batonStates, textIn(json, "state"));
+  BatonRecord record;
+  record.term = tokenIn(json, "term");
+  record.znode = textIn(json, "znode");
+  record.czxid = numberIn(json, "czxid");
+  record.marker = textIn(json, "marker", longestRecord);
+  record.whyNot = textIn(json, "whyNot");
+  record.since = timeIn(json, "since");
+  const std::int64_t metaVersion = numberIn(json, "metaVersion");
+  if (state == std::end(batonStates) || record.term.value == 0 || record.czxid <= 0 ||
+      !std::in_range<std::int32_t>(metaVersion))
+    return std::nullopt;
+  record.state = static_cast<BatonRecord::State>(state - std::begin(batonStates));
+  record.metaVersion = static_cast<std::int32_t>(metaVersion);
+  return record;
 }
 
 std::string toJson(const Pause& pause) {

@@ -45,8 +45,8 @@ AgreementDigests digestsOf(const Agreement& agreement);
 /// The names under which both have one, and not the same: "delivery, queue". Empty: they agree.
 std::string differencesOf(const AgreementDigests& one, const AgreementDigests& other);
 
-/// The data of a candidacy, for people and for tools; who is elected never depends on it. Its readiness, `waitsSince`
-/// and `rests` change.
+/// The data of a candidacy, for people, for tools, and for a leader that looks for a successor. The order of the line
+/// does not depend on it. Its readiness, `waitsSince` and `rests` change.
 struct CandidateRecord {
   bool known = false;
   CandidateId id;
@@ -58,9 +58,10 @@ struct CandidateRecord {
   std::chrono::milliseconds preferredAfter{0};  // of a preferred one
   AgreementDigests agreement{};
   Readiness readiness = Readiness::unknown;
-  std::string whyNot{};   // not ready
-  WallTime waitsSince{};  // at the barrier of the term before, which it is to follow; 1970: it does not
-  WallTime rests{};       // leader only: `since` of the pause in which it has nothing in hand; 1970: none
+  std::string whyNot{};     // not ready
+  bool knowsBaton = false;  // it answers when the leadership is offered to it
+  WallTime waitsSince{};    // at the barrier of the term before, which it is to follow; 1970: it does not
+  WallTime rests{};         // leader only: `since` of the pause in which it has nothing in hand; 1970: none
 };
 std::string toJson(const CandidateRecord& record);
 CandidateRecord parseCandidateRecord(std::string_view json);
@@ -116,6 +117,24 @@ struct HandoverRequest {
 };
 std::string toJson(const HandoverRequest& request);
 std::optional<HandoverRequest> parseHandoverRequest(std::string_view json);
+
+/// A handover: the leadership is offered to one candidacy, which accepts it or refuses; the write that ends the
+/// leader's term passes it on.
+struct BatonRecord {
+  enum class State { offered, accepted, refused, passed };
+
+  State state = State::offered;
+  FencingToken term;             // the leader's
+  std::string znode;             // of the candidacy
+  std::int64_t czxid = 0;        // of that znode
+  std::string marker{};          // from its acceptance on: the data with which the marker names it the leader
+  std::int32_t metaVersion = 0;  // of the meta that it had read when it accepted
+  std::string whyNot{};          // refused
+  WallTime since{};              // when this was written, by the writer's calendar clock
+};
+std::string toJson(const BatonRecord& record);
+/// Nullopt: nothing is offered, or the text cannot be understood.
+std::optional<BatonRecord> parseBatonRecord(std::string_view json);
 
 /// Nothing new begins in an election, whoever leads it.
 struct Pause {

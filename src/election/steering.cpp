@@ -11,6 +11,9 @@ constexpr auto lookForLatecomers = 100ms;  // and after a second not as often
 constexpr int soonest = 10;
 /// How long a wish that nobody wrote down may take to begin.
 constexpr std::chrono::milliseconds wishStands{30'000};
+/// For how long candidates are asked, one after the other, whether they follow.
+constexpr std::chrono::milliseconds longestOffers{1'000};
+constexpr std::chrono::milliseconds longestAnswer{500};
 /// Calendar clocks may be set: look at ours now and then.
 constexpr std::chrono::milliseconds longestSleep{60'000};
 
@@ -21,6 +24,7 @@ std::string nameOf(const std::optional<CandidateUuid>& target) { return target ?
 void Steering::begin() {
   isHonoured_ = false;
   wish_.reset();
+  offer_.begin();
   look_.forget();
   look_.dueAt(at_.now.boot + lookInterval());
 }
@@ -33,6 +37,7 @@ void Steering::watch() {
 }
 
 bool Steering::read(Ticket ticket, const Result<Node>& node) {
+  if (heed(offer_.read(ticket, node))) return true;
   if (!isOurs(ticket)) return false;
   if (node) take(*node);
   if (!node && node.error().is(Errc::notFound)) at_.act(action::EnsurePath{watch_.ticket, at_.paths.handover, {}});
@@ -47,6 +52,7 @@ void Steering::take(const Node& node) {
   if (!wish_ || !wish_->written || isHonoured_) return;
   at_.tell(HandoverCancelled{wish_->request.by}, at_.token());
   wish_.reset();
+  offer_.takeBack();
 }
 
 bool Steering::ensured(Ticket ticket, const Result<void>& result) {
@@ -56,17 +62,20 @@ bool Steering::ensured(Ticket ticket, const Result<void>& result) {
 }
 
 bool Steering::changed(Ticket ticket) {
+  if (heed(offer_.changed(ticket))) return true;
   if (!isOurs(ticket)) return false;
   watch();
   return true;
 }
 
 void Steering::wanted(const input::HandoverWanted& in) {
-  if (in.term == at_.token()) pursue({{in.term, in.by, in.to, at_.now.wall + wishStands, {}}, false});
+  const auto stands = in.leaves ? longestOffers : wishStands;
+  if (in.term == at_.token()) pursue({{in.term, in.by, in.to, at_.now.wall + stands, {}}, false, in.leaves});
 }
 
 void Steering::pursue(Wish wish) {
   if (at_.phase != ElectionPhase::office || isHonoured_ || (wish_ && wish_->request == wish.request)) return;
+  offer_.takeBack();
   wish_ = std::move(wish);
   const HandoverRequest& request = wish_->request;
   if (at_.now.wall < request.at)
@@ -78,7 +87,9 @@ void Steering::pursue(Wish wish) {
 // --- how it is done
 
 void Steering::tick() {
-  if (at_.phase != ElectionPhase::office || isHonoured_) return;
+  if (at_.phase != ElectionPhase::office) return;
+  heed(offer_.tick());
+  if (isHonoured_ || offer_.isOut()) return;
   if (!wish_ && !looksBack()) return;
   if (!wish_) return look_.look();
   const HandoverRequest& request = wish_->request;
@@ -89,7 +100,7 @@ void Steering::tick() {
 }
 
 std::optional<BootTime> Steering::wakeAt() const {
-  if (isHonoured_) return std::nullopt;
+  if (isHonoured_ || offer_.isOut()) return offer_.wakeAt();
   if (wish_ && at_.now.wall < wish_->request.at)
     return at_.now.boot + std::min(wish_->request.at - at_.now.wall, longestSleep);
   if (!at_.connected || look_.isUnderWay()) return std::nullopt;
@@ -98,24 +109,78 @@ std::optional<BootTime> Steering::wakeAt() const {
 
 void Steering::honour() {
   isHonoured_ = true;
-  at_.tell(HandoverAsked{wish_->request.by, nameOf(wish_->request.to)}, at_.token());
+  if (!wish_->leaves) at_.tell(HandoverAsked{wish_->request.by, nameOf(wish_->request.to)}, at_.token());
   at_.act(action::AskHandover{wish_->request.by});
 }
 
 void Steering::decline(const std::string& why) {
+  offer_.takeBack();
+  if (wish_->leaves) return honour();
   at_.tell(HandoverDeclined{wish_->request.by, nameOf(wish_->request.to), why}, at_.token());
   wish_.reset();
 }
 
 void Steering::handOverTo(const StandbyLine::Successor& successor) {
-  if (!successor.znode.empty()) return makeWay(successor.znode);
+  const bool isLate = wish_->offersUntil && at_.now.boot >= *wish_->offersUntil && !wish_->request.to;
+  if (isLate && !wish_->isPlain)
+    return decline(wish_->waitsFor.empty() ? "nobody has accepted in time" : wish_->waitsFor);
+  if (!successor.znode.empty()) {
+    const StandbyLine::StandbyEntry* target = look_.line().find(successor.znode);
+    if (target->record.knowsBaton && !wish_->isPlain) return offerTo(*target);
+    if (wish_->passedOver.empty()) return makeWay(successor.znode);
+    // It cannot accept, and without an acceptance nobody before it is sent back.
+    wish_->passedOver.insert(successor.znode);
+    return handOverTo(look_.line().successor(at_.own->czxid, wish_->request.to, wish_->passedOver));
+  }
+  if (!wish_->passedOver.empty()) return decline(wish_->waitsFor);
   if (!wish_->request.to && successor.why.empty()) return honour();  // alone
   if (!successor.mayCome) return decline(successor.why);
   wish_->waitsFor = successor.why;
   look_.dueAt(at_.now.boot + (++wish_->looks < soonest ? lookForLatecomers : LineLook::lookAgainAfter));
 }
 
-/// The target is next, or those before it have to go.
+void Steering::offerTo(const StandbyLine::StandbyEntry& target) {
+  if (!wish_->offersUntil) wish_->offersUntil = at_.now.boot + longestOffers;
+  at_.tell(HandoverOffered{target.called(), target.name}, at_.token());
+  offer_.make(target, answerUntil());
+}
+
+/// Whoever is named may have to prepare first; the leader works on meanwhile.
+BootTime Steering::answerUntil() const {
+  const BootTime soon = at_.now.boot + longestAnswer;
+  if (!wish_->request.to) return std::min(soon, *wish_->offersUntil);
+  return std::max<BootTime>(soon, at_.now.boot + (wish_->request.until - at_.now.wall));
+}
+
+bool Steering::heed(BatonOffer::News news) {
+  using News = BatonOffer::News;
+  // While the career comes home, it does not matter whether the acceptance is renewed.
+  if (isHonoured_ || !wish_) return news != News::foreign;
+  if (news == News::accepted) {
+    at_.tell(HandoverAccepted{offer_.to().called(), offer_.waited()}, at_.token());
+    honour();
+  }
+  if (news == News::refused) {
+    at_.tell(HandoverRefused{offer_.to().called(), offer_.why()}, at_.token());
+    wish_->waitsFor = offer_.to().called() + ": " + offer_.why();
+    wish_->passedOver.insert(offer_.to().name);
+    lookAgain();
+  }
+  if (news == News::outdated) lookAgain();
+  if (news == News::impossible) {
+    wish_->isPlain = true;
+    makeWay(offer_.to().name);
+  }
+  return news != News::foreign;
+}
+
+void Steering::lookAgain() {
+  offer_.forget();
+  look_.dueAt(at_.now.boot);
+  look_.look();
+}
+
+/// In the plain way: the target is next, or those before it have to go.
 void Steering::makeWay(const std::string& target) {
   const std::vector<StandbyLine::StandbyEntry> behind = look_.line().behind(at_.own->czxid);
   if (behind.front().name == target) return honour();
@@ -143,8 +208,8 @@ void Steering::lineSeen() {
   look_.dueAt(at_.now.boot + lookInterval());
   // A request that stands, also one for later, goes before any preference.
   if (wish_) {
-    if (at_.now.wall >= wish_->request.at) handOverTo(look_.line().successor(at_.own->czxid, wish_->request.to));
-    return;
+    if (at_.now.wall < wish_->request.at || isHonoured_ || offer_.isOut()) return;
+    return handOverTo(look_.line().successor(at_.own->czxid, wish_->request.to, wish_->passedOver));
   }
   if (at_.settings.self.preference == Preference::preferred) return;
   if (const auto target = look_.line().preferred(at_.own->czxid, at_.now.boot))

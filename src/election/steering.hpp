@@ -2,28 +2,32 @@
 /// meant for. Requests come through the `handover` znode, from the program, or from a preference; one at a time is
 /// pursued:
 ///
-///     wished for ── its time comes ─► look at the line ─► target next? ─► the career is asked to hand over
-///                                       ▲                     │
-///                                       └── the candidates between are sent to the back
+///     wished for ── its time comes ─► look at the line ─► offer ─► accepted ─► the career is asked to hand over
+///                                       ▲                   │
+///                                       └───────────────────┘ refused, or no answer: the one behind is offered it
 ///
 /// The target is the one who is named, or the first who is ready and agrees with us. Who has just enrolled, or is about
-/// to, is waited for until the request's time has passed. Alone, we hand over to ourselves.
+/// to, is waited for until the request's time has passed. Alone, we hand over to ourselves. Where nobody accepts within
+/// a second the request is declined; a leader that leaves goes all the same.
 ///
-/// Candidates that are sent back enrol again, as after any operator's delete. Each such delete checks our own znode in
-/// the same write: one that comes late cannot hit a candidate that has followed us. They go from the front, so that the
-/// target is woken once and those behind it never.
+/// A target that does not know the baton is handed over to in the plain way: the candidates between are sent to the
+/// back, and the leader leaves when the target is next. Each such delete checks our own znode in the same write: one
+/// that comes late cannot hit a candidate that has followed us. They go from the front, so that the target is woken
+/// once and those behind it never.
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 
+#include "election/baton_offer.hpp"
 #include "election/line_look.hpp"
 
 namespace tenure {
 
 class Steering {
  public:
-  Steering(Contention& at, LineLook& look) : at_(at), look_(look) {}
+  Steering(Contention& at, const SessionHealth& health, LineLook& look) : at_(at), look_(look), offer_(at, health) {}
 
   /// We have taken office; the look at the `handover` znode is watch().
   void begin();
@@ -31,13 +35,18 @@ class Steering {
   /// Connected again, in office.
   void resume() {
     if (!watch_.answered) watch();
+    offer_.resume();
   }
-  void dropTickets() noexcept { watch_ = {}; }
+  void dropTickets() noexcept {
+    watch_ = {};
+    offer_.dropTickets();
+  }
 
   // Each tells whether the ticket is ours:
   bool read(Ticket ticket, const Result<Node>& node);
   bool ensured(Ticket ticket, const Result<void>& result);
   bool changed(Ticket ticket);
+  bool written(Ticket ticket, const Result<void>& result) { return heed(offer_.written(ticket, result)); }
 
   void wanted(const input::HandoverWanted& in);
   void tick();
@@ -46,15 +55,20 @@ class Steering {
   void lineSeen();
   /// Whether a request is pursued.
   bool wishes() const noexcept { return wish_.has_value(); }
+  const BatonOffer& offer() const noexcept { return offer_; }
 
  private:
   /// Whom the leadership is meant for.
   struct Wish {
     HandoverRequest request;
-    bool written = false;    // in the znode, where it can be taken back
-    bool wayMade = false;    // the candidates between were sent back once
-    std::string waitsFor{};  // why the target cannot follow yet
-    int looks = 0;           // at the line, while it cannot
+    bool written = false;  // in the znode, where it can be taken back
+    bool leaves = false;   // we go, whether somebody can follow or not
+    bool isPlain = false;  // the leadership cannot be offered
+    std::optional<BootTime> offersUntil{};
+    std::set<std::string> passedOver{};  // znodes of those who did not accept
+    bool wayMade = false;                // the candidates between were sent back once
+    std::string waitsFor{};              // why the target cannot follow yet
+    int looks = 0;                       // at the line, while it cannot
   };
 
   bool isOurs(Ticket ticket) const noexcept { return ticket != 0 && ticket == watch_.ticket; }
@@ -63,12 +77,17 @@ class Steering {
   void honour();
   void decline(const std::string& why);
   void handOverTo(const StandbyLine::Successor& successor);
+  void offerTo(const StandbyLine::StandbyEntry& target);
+  BootTime answerUntil() const;
+  bool heed(BatonOffer::News news);
+  void lookAgain();
   void makeWay(const std::string& target);
   Duration lookInterval() const;
   bool looksBack() const noexcept;
 
   Contention& at_;
   LineLook& look_;
+  BatonOffer offer_;
   ZnodeWatch watch_;
   std::optional<Wish> wish_;
   bool isHonoured_ = false;

@@ -35,7 +35,7 @@ TEST(Enrolment, MakesSureOfTheElectionsZnodesFirst) {
 
   EXPECT_THAT(paths, ::testing::ElementsAre("/tenure", "/tenure/meta", "/tenure/elections", "/tenure/elections/orders",
                                             "/tenure/elections/orders/candidates", "/tenure/elections/orders/marker",
-                                            "/tenure/elections/orders/handover"));
+                                            "/tenure/elections/orders/handover", "/tenure/elections/orders/baton"));
   machine.prepare();
   EXPECT_EQ(machine.last<action::Enrol>().path, "/tenure/elections/orders/candidates/" + ourUuid.value + "-");
 }

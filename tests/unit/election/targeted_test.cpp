@@ -60,7 +60,7 @@ TEST_F(Targeted, ATargetThatIsGoneIsDeclinedAndTheLeaderStays) {
   EXPECT_EQ(b->count<CandidacyLost>(), 0U);
 }
 
-TEST_F(Targeted, ALostReplyToASendingBackChangesNothing) {
+TEST_F(Targeted, ALostReplyToAnOfferChangesNothing) {
   ensemble.loseNextReply(a.client->machine(), RequestKind::multi);
   ask(a, d->uuid);
   ASSERT_TRUE(until([&] { return d->leads() || a->count<HandoverDeclined>() > 0; }));
@@ -121,7 +121,8 @@ TEST_F(Targeted, ARequestForAnyOneNeverGoesToAnObserver) {
   EXPECT_EQ(view()->observers.size(), 1U);
 }
 
-/// Keeps a leader's orders to send somebody back until they are let go.
+/// To this leader the candidates do not say that they know the baton. Its orders to send somebody back are kept until
+/// they are let go.
 class SlowToSendBack final : public ForwardingCoordination {
  public:
   using ForwardingCoordination::ForwardingCoordination;
@@ -129,6 +130,14 @@ class SlowToSendBack final : public ForwardingCoordination {
     const bool sendsBack = ops.size() == 2 && std::holds_alternative<RemoveOp>(ops[1]);
     if (!sendsBack) return ForwardingCoordination::multi(std::move(ops), std::move(done));
     held_.push_back(std::move(ops));
+  }
+  void get(std::string path, WatchCallback watch, Callback<Node> done) override {
+    ForwardingCoordination::get(std::move(path), std::move(watch), [done](Result<Node> node) {
+      const std::string knows = R"("knowsBaton":true)";
+      if (const auto at = node ? node->data.find(knows) : std::string::npos; at != std::string::npos)
+        node->data.replace(at, knows.size(), R"("knowsBaton":false)");
+      done(std::move(node));
+    });
   }
   std::size_t holds() const { return held_.size(); }
   void letGo() {

@@ -1,0 +1,70 @@
+/// The successor's side of a handover by baton: answers the leader's offer, and sees that the baton was passed.
+///
+///     our znode is touched ─► baton, marker and meta are read ─► offered to us ─► accepted, or refused ─► passed
+///                                    ▲                                                        │
+///                                    └────────────────── the baton changes ◄──────────────────┘
+///
+/// The acceptance is a write that checks our znode: while that is there, nobody behind us can be elected. So a lease
+/// counts from this write. The baton is passed where it names our own znode's czxid and the marker does as well. The
+/// marker alone is no proof: we may have written it ourselves and have missed the reply.
+#pragma once
+
+#include <optional>
+
+#include "election/own_terms.hpp"
+#include "election/preparation.hpp"
+
+namespace tenure {
+
+class BatonAcceptance {
+ public:
+  enum class News {
+    foreign,   // not an answer to this
+    awaiting,  // another answer is to come, or nothing has changed
+    offered,   // to us, or no longer: see isOffered()
+    passed,    // we lead: see node()
+  };
+
+  BatonAcceptance(Contention& at, SessionHealth& health, Preparation& preparation, OwnTerms& terms)
+      : at_(at), health_(health), preparation_(preparation), terms_(terms) {}
+
+  void look();
+  /// Connected again.
+  void resume();
+  News written(Ticket ticket, BootTime sentAt, const Result<void>& result);
+  News read(Ticket ticket, const Result<Node>& node);
+  News changed(Ticket ticket);
+  /// Our readiness has changed.
+  void answer();
+  bool isOffered() const noexcept { return offer_.has_value(); }
+  void forget();
+
+  /// The marker that names us.
+  const Node& node() const noexcept { return node_; }
+  /// When the leader before passed the baton, by its calendar clock.
+  WallTime passedAt() const noexcept { return baton_->since; }
+  /// From when on our lease counts; nullopt: no acceptance is known to be written.
+  std::optional<BootTime> leaseFrom() const noexcept { return leaseFrom_; }
+  /// The write with which we leave the line: an offer that we have accepted is checked in it.
+  std::optional<std::vector<MultiOp>> leave() const;
+
+ private:
+  News judge();
+  void write(BatonRecord record);
+
+  Contention& at_;
+  SessionHealth& health_;
+  Preparation& preparation_;
+  OwnTerms& terms_;
+  Ticket watch_ = 0;
+  Ticket marker_ = 0;
+  Ticket write_ = 0;
+  std::optional<BatonRecord> baton_;  // as it was read last
+  std::int32_t version_ = 0;
+  Node node_;
+  std::optional<BatonRecord> offer_;  // to us, which stands
+  BatonRecord::State answered_ = BatonRecord::State::offered;
+  std::optional<BootTime> leaseFrom_;
+};
+
+}  // namespace tenure
