@@ -64,7 +64,7 @@ BootTime CareerMachine::deadline() const noexcept {
   if (exited_) return never;
   if (!office_) return std::min(preparation_ ? preparation_->limit : lookAgain_, departureDeadline_);
   const BootTime office = isOut() ? std::min(office_->phaseLimit, office_->drainLimit) : office_->nextExecute;
-  return std::min(office, departureDeadline_);
+  return std::min({office, office_->worksUntil, departureDeadline_});
 }
 
 // --- inputs
@@ -101,6 +101,7 @@ void CareerMachine::handle(const TermLost& input) {
 
 void CareerMachine::handle(const HandoverAsked& input) {
   if (!office_ || office_->term != input.term || office_->ending != EndReason::none) return;
+  if (office_->worksUntil != never) return endTerm(EndReason::stopAsked);
   if (!input.by.empty()) act(Tell{input.term, tenure::HandoverAsked{input.by}});
   drain();
   endTerm(EndReason::handoverAsked);
@@ -117,7 +118,10 @@ void CareerMachine::handle(const StopAsked&) {
       return leave(Resignation::clean);
     }
     drain();
-    return endTerm(EndReason::stopAsked);
+    const bool isAtWork = office_->ending == EndReason::none && office_->running != Phase::inaugurate;
+    if (!seeksSuccessors_ || !isAtWork || preparation_) return endTerm(EndReason::stopAsked);
+    office_->worksUntil = now_ + std::min(successorLimit, limits_.drain / 2);
+    return act(SeekSuccessor{office_->term});
   }
   if (stops_ == 2) return abort();
   settle(ExitStatus::aborted);
@@ -146,6 +150,7 @@ void CareerMachine::handle(const Woken&) {
 void CareerMachine::handle(const Tick&) {
   if (now_ >= departureDeadline_) return departed();
   if (!office_) return judgePreparation();
+  if (now_ >= office_->worksUntil) return endTerm(EndReason::stopAsked);
   if (!isOut()) {
     if (now_ >= office_->nextExecute) run(Phase::execute);
     return;
@@ -247,6 +252,7 @@ void CareerMachine::endTerm(EndReason reason) {
   Office& office = *office_;
   if (!isWorse(reason, office.ending)) return;
   office.ending = reason;
+  office.worksUntil = never;
   act(StopPhase{office.term, reason});
   if (office.waits) run(Phase::handOver);
 }

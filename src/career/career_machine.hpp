@@ -96,8 +96,8 @@ struct HandoverAsked {
   FencingToken term;
   std::string by;  // empty: the election has told who
 };
-/// The first drains and leaves, the second aborts, the third does not wait. Several within `repeatWindow` are one:
-/// supervisors and shells deliver the same request twice.
+/// The first drains and leaves, once somebody can follow; the second aborts, the third does not wait. Several within
+/// `repeatWindow` are one: supervisors and shells deliver the same request twice.
 struct StopAsked {};
 struct Woken {};
 /// deadline() has come.
@@ -136,6 +136,10 @@ struct StopPhase {
 struct TellRest {
   FencingToken term;
 };
+/// We leave soon: bring about HandoverAsked when a successor has accepted, or none will.
+struct SeekSuccessor {
+  FencingToken term;
+};
 /// End the term in the election and stand by again.
 struct Resign {
   Resignation how = Resignation::clean;
@@ -153,8 +157,8 @@ struct Tell {
   FencingToken term;
   EventBody event;
 };
-using Action =
-    std::variant<Prepare, StopPreparing, TellReadiness, TellRest, RunPhase, StopPhase, Resign, Leave, Exit, Tell>;
+using Action = std::variant<Prepare, StopPreparing, TellReadiness, TellRest, RunPhase, StopPhase, SeekSuccessor, Resign,
+                            Leave, Exit, Tell>;
 using Actions = std::vector<Action>;
 
 constexpr std::chrono::milliseconds repeatWindow{300};
@@ -163,6 +167,9 @@ constexpr std::chrono::milliseconds leaseRetry{50};
 /// How soon a replica that was not ready looks again, at first; then in twice the time, and so on.
 constexpr std::chrono::milliseconds firstLookAgain{1'000};
 constexpr std::chrono::milliseconds longestLookAgain{30'000};
+/// For how long a term that was asked to end goes on until a successor has accepted. Half of `drain` where that is
+/// less.
+constexpr std::chrono::milliseconds successorLimit{1'500};
 /// How long to wait for the election to leave, orderly and in an abort.
 constexpr std::chrono::milliseconds departureLimit{5'000};
 constexpr std::chrono::milliseconds abortLimit{1'000};
@@ -172,6 +179,8 @@ class CareerMachine {
   explicit CareerMachine(CareerLimits limits) noexcept : limits_(limits) {}
   /// Before the first input.
   void exitWhenHung() noexcept { exitWhenHung_ = true; }
+  /// Before the first input: it may ask for SeekSuccessor.
+  void seekSuccessors() noexcept { seeksSuccessors_ = true; }
 
   /// `progress` is when the phase that is out last reported some.
   Actions on(const Input& input, BootTime now, BootTime progress = {});
@@ -193,6 +202,7 @@ class CareerMachine {
     std::optional<Phase> running;
     BootTime phaseLimit = never;   // the limit, and after an overrun the end of the grace
     BootTime drainLimit = never;   // a term that was asked to end
+    BootTime worksUntil = never;   // the same, while a successor is sought
     bool waits = false;            // inaugurated, and nothing runs
     BootTime nextExecute = never;  // while it waits and is not held
     Hold hold = Hold::none;
@@ -264,6 +274,7 @@ class CareerMachine {
 
   CareerLimits limits_;
   bool exitWhenHung_ = false;
+  bool seeksSuccessors_ = false;
   std::optional<Office> office_;
   std::optional<Preparation> preparation_;  // while it is out; in office, until it is inaugurated
   bool next_ = false;                       // in line

@@ -11,7 +11,9 @@ CareerRunner::CareerRunner(CareerMachine machine, ILoop& loop, IPhaseWorker& wor
       worker_(worker),
       career_(career),
       emit_(std::move(emit)),
-      outlets_(std::move(outlets)) {}
+      outlets_(std::move(outlets)) {
+  if (outlets_.seekSuccessor) machine_.seekSuccessors();
+}
 
 CareerRunner::~CareerRunner() {
   if (timer_ != 0) loop_.cancel(timer_);
@@ -101,6 +103,8 @@ void CareerRunner::perform(const StopPhase& action) {
   term_->watchdog().starve();
   term_->stopSource().request_stop();
 }
+
+void CareerRunner::perform(const SeekSuccessor& action) { outlets_.seekSuccessor(action.term); }
 
 void CareerRunner::perform(const Resign& action) {
   endLease();

@@ -33,6 +33,9 @@ struct CareerOutlets {
   std::function<void(Readiness readiness, const std::string& whyNot)> tellReadiness{};
   /// The election is paused, and the career of this term has come to rest.
   std::function<void(FencingToken term)> tellRest{};
+  /// This term is to end soon: onHandoverRequested() comes when a successor has accepted, or none will. Absent: no
+  /// successor is waited for.
+  std::function<void(FencingToken term)> seekSuccessor{};
 };
 
 class CareerRunner final : public IElectionListener {
@@ -75,6 +78,7 @@ class CareerRunner final : public IElectionListener {
   void perform(const TellRest& action);
   void perform(const RunPhase& action);
   void perform(const StopPhase& action);
+  void perform(const SeekSuccessor& action);
   void perform(const Resign& action);
   void perform(const Leave& action);
   void perform(const Exit& action);

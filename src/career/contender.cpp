@@ -39,7 +39,8 @@ CareerOutlets Contender::outlets() {
           .exit = [this](ExitStatus status, bool careerIsHome) { replica_.end(status, careerIsHome); },
           .tellReadiness = [this](Readiness readiness,
                                   const std::string& whyNot) { election_.tellReadiness(readiness, whyNot); },
-          .tellRest = [this](FencingToken term) { election_.tellRest(term); }};
+          .tellRest = [this](FencingToken term) { election_.tellRest(term); },
+          .seekSuccessor = [this](FencingToken term) { election_.seekSuccessor(term); }};
 }
 
 /// A career that is home speaks for itself. What it started may be out still.

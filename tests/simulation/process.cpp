@@ -158,7 +158,8 @@ career::CareerOutlets Process::outlets() {
           .exit = [this](ExitStatus status, bool careerIsHome) { simulation_.exited(*this, status, careerIsHome); },
           .tellReadiness = [this](Readiness readiness,
                                   const std::string& whyNot) { election_.tellReadiness(readiness, whyNot); },
-          .tellRest = [this](FencingToken term) { election_.tellRest(term); }};
+          .tellRest = [this](FencingToken term) { election_.tellRest(term); },
+          .seekSuccessor = [this](FencingToken term) { election_.seekSuccessor(term); }};
 }
 
 Duration Process::draw(Duration most) {

@@ -154,6 +154,44 @@ TEST(CareerMachine, AStopInOfficeFinishesTheStepThenHandsOverThenLeaves) {
   EXPECT_THAT(career.on(HasLeft{}), ElementsAre(tells<Left>(), exits(ExitStatus::done, home)));
 }
 
+TEST(CareerMachine, AStopLeavesTheTermAtWorkUntilASuccessorHasAccepted) {
+  Rehearsal career = Rehearsal::executing();
+  career.seekingSuccessors();
+
+  EXPECT_THAT(career.on(StopAsked{}), ElementsAre(seeksASuccessor()));
+  EXPECT_THAT(career.ended(Phase::execute, Outcome::again), ElementsAre(runs(Phase::execute)));
+
+  EXPECT_THAT(career.on(HandoverAsked{career.term, {}}), ElementsAre(stopsThePhase(EndReason::stopAsked)));
+  EXPECT_THAT(career.ended(Phase::execute, Outcome::again), ElementsAre(runs(Phase::handOver)));
+  EXPECT_THAT(career.ended(Phase::handOver),
+              ElementsAre(tellsTermEnded(EndReason::stopAsked, true), leaves(Resignation::clean)));
+}
+
+TEST(CareerMachine, AnElectionThatDoesNotAnswerIsNotWaitedForByAStop) {
+  Rehearsal career = Rehearsal::executing();
+  career.seekingSuccessors();
+  career.on(StopAsked{});
+
+  EXPECT_THAT(career.pass(successorLimit - 1ms), IsEmpty());
+  EXPECT_THAT(career.pass(1ms), ElementsAre(stopsThePhase(EndReason::stopAsked)));
+}
+
+TEST(CareerMachine, AStopDuringAnInaugurationOrAHandoverSeeksNobody) {
+  Rehearsal inaugurating = Rehearsal::inaugurating();
+  EXPECT_THAT(inaugurating.seekingSuccessors().on(StopAsked{}), ElementsAre(stopsThePhase(EndReason::stopAsked)));
+  Rehearsal handingOver = Rehearsal::handingOver();
+  EXPECT_THAT(handingOver.seekingSuccessors().on(StopAsked{}), ElementsAre(stopsThePhase(EndReason::stopAsked)));
+}
+
+TEST(CareerMachine, ALossWhileASuccessorIsSoughtEndsTheTerm) {
+  Rehearsal career = Rehearsal::executing();
+  career.seekingSuccessors();
+  career.on(StopAsked{});
+
+  EXPECT_THAT(career.on(TermLost{career.term, EndReason::leaseLost}), ElementsAre(stopsThePhase(EndReason::leaseLost)));
+  EXPECT_THAT(career.on(HandoverAsked{career.term, {}}), IsEmpty());
+}
+
 TEST(CareerMachine, AStopDuringAHandoverLeavesInsteadOfStandingBy) {
   Rehearsal career = Rehearsal::handingOver();
 

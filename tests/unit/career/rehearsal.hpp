@@ -95,6 +95,12 @@ class Rehearsal {
     if (exitWhenHung) machine_.exitWhenHung();
   }
 
+  /// Its election looks for a successor before a term ends.
+  Rehearsal& seekingSuccessors() {
+    machine_.seekSuccessors();
+    return *this;
+  }
+
   // Named places to begin a story from.
   static Rehearsal preparing(bool exitWhenHung = true) {
     Rehearsal career(exitWhenHung);
@@ -167,6 +173,7 @@ class Rehearsal {
 
 // --- matchers: one word for each action
 
+MATCHER(seeksASuccessor, "seeks a successor") { return std::holds_alternative<SeekSuccessor>(arg); }
 MATCHER_P(runs, phase, "runs that phase") {
   const auto* run = std::get_if<RunPhase>(&arg);
   return run && run->phase == phase;
