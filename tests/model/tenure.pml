@@ -7,6 +7,7 @@
  * Scope    REPLICAS, MESSAGES; FAULTS and HANDOVERS are budgets. SHARED: source and store are one database.
  * Mutants  NO_FENCE CHECK_THEN_WRITE LAZY_CLAIM READ_BEFORE_CLAIM NO_DEDUP NO_EXCLUSIVITY ACK_FIRST NO_BARRIER
  *          NO_OWN_CHECK BLIND_MARK EARLY_RESIGN ANY_TERM SEQUENCE_TOKEN SEQUENCE_TOKEN+EQUAL_CLAIM STRICT
+ *          BATON_UNCHECKED EARLY_BATON BATON_BY_NAME
  */
 #ifndef REPLICAS
 #define REPLICAS 2
@@ -37,6 +38,8 @@ byte marker = 0;  /* the last term */
 bool busy = false;
 byte version = 0; /* of the marker */
 byte asked = 0;   /* the term that a handover request names */
+byte heir = 0;    /* the candidacy that has accepted the leadership, 0 for none */
+byte heirOf = 0;  /* the term that it is to follow */
 #ifdef SEQUENCE_TOKEN
 byte sequence = 0; /* restarts with its parent */
 #endif
@@ -59,6 +62,9 @@ byte effects = 0;
 bool applied[MESSAGES + 1];
 byte highest = 0;    /* token ever claimed */
 bool inWork[SLOTS];  /* its handler runs */
+#ifdef BATON_BY_NAME
+byte by[SLOTS];      /* whose candidacy it is */
+#endif
 bool overran[SLOTS]; /* somebody waited out its barrier limit, and said so */
 
 byte faults = FAULTS;
@@ -68,6 +74,11 @@ byte handovers = HANDOVERS;
 #define MARKER_UNCHANGED true
 #else
 #define MARKER_UNCHANGED version == seen
+#endif
+#if defined(BATON_UNCHECKED) || defined(BATON_BY_NAME)
+#define CHECKED(c) true
+#else
+#define CHECKED(c) znode[c]
 #endif
 #define allDone (acknowledgements == MESSAGES)
 #define fault d_step { faults > 0 -> faults-- }
@@ -88,6 +99,24 @@ inline remove(c) {
   :: else
   fi;
   znode[c] = false
+}
+
+/* One write: the heir's znode is there, the marker is as it was read; those between go, and so does the leader. */
+inline passBaton() {
+#ifndef BATON_BY_NAME
+  assert(znode[heir]); /* who takes office is a candidate at that moment */
+#endif
+  k = own;
+  do
+  :: k < heir -> remove(k); k++
+  :: else -> break
+  od;
+  k = 0;
+  marker = heir;
+  busy = true;
+  version++;
+  heir = 0;
+  heirOf = 0
 }
 
 /* S6: two handlers at once, only if the older one had its full barrier. */
@@ -167,6 +196,9 @@ enrol: true;
       czxid++;
       own = czxid;
       znode[own] = true;
+#ifdef BATON_BY_NAME
+      by[own] = _pid;
+#endif
 #ifdef SEQUENCE_TOKEN
       sequence++;
       token = sequence
@@ -181,6 +213,12 @@ standby:
   :: allDone -> goto leave
   :: !znode[own] -> goto enrol
   :: fault; goto killed
+  :: d_step { znode[own] && busy && asked == marker && marker < own && heirOf != marker -> heir = own; heirOf = marker }
+#ifdef BATON_BY_NAME
+  :: d_step { busy && marker != 0 && marker != own && by[marker] == _pid -> seen = version; holder = 0 }; goto claim
+#else
+  :: d_step { busy && marker == own -> seen = version; holder = 0 }; goto claim
+#endif
   :: atomic { d_step { znode[own]; isOldest(own, ok) }; if :: ok -> ok = false; break :: else fi }
   od;
 
@@ -320,6 +358,12 @@ handler:
      :: fault; goto killed
      :: true
      fi;
+#ifdef EARLY_BATON
+     if
+     :: d_step { heir != 0 && heirOf == own && znode[own] && znode[heir] && version == seen -> passBaton() }
+     :: true
+     fi;
+#endif
 #ifdef ACK_FIRST
      d_step { acknowledge(m) };
 #endif
@@ -383,12 +427,15 @@ commit: true;
 
 resign: true; /* the career is home: detached, then marker and znode in one write */
   d_step { detach() };
-  d_step {
-    if
-    :: znode[own] && version == seen -> busy = false; version++; znode[own] = false
-    :: else -> znode[own] = false
-    fi
-  };
+  if
+  :: d_step { heir != 0 && heirOf == own && znode[own] && version == seen && CHECKED(heir) -> passBaton() }
+  :: d_step {
+       if
+       :: znode[own] && version == seen -> busy = false; version++; znode[own] = false
+       :: else -> znode[own] = false
+       fi
+     }
+  fi;
   if
   :: allDone -> goto over
   :: else -> goto enrol
