@@ -128,6 +128,7 @@ class ElectionMachine {
   bool hears(LateReport::News news);
   void sendResignation();
   void nameHeir();
+  void tellPassed();
   void resigned(const Result<void>& result);
   void finishResignation();
 

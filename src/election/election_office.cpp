@@ -184,9 +184,14 @@ void ElectionMachine::nameHeir() {
   terms_.passTo(*heir, std::move(between));
 }
 
+void ElectionMachine::tellPassed() {
+  for (const std::string& znode : terms_.between()) at_.tell(CandidateSentBack{znode}, at_.token());
+  at_.tell(BatonPassed{steering_.offer().to().called()}, at_.token());
+}
+
 void ElectionMachine::resigned(const Result<void>& result) {
   if (terms_.isPassing()) {
-    if (result) at_.tell(BatonPassed{steering_.offer().to().called()}, at_.token());
+    if (result) tellPassed();
     if (!result && terms_.endPlainly(result.error()) && !pausedBy(result.error())) return sendResignation();
   }
   if (result && terms_.resignation() == Resignation::nothingRuns) report_.drop();

@@ -58,6 +58,7 @@ class OwnTerms {
   /// After any other end it does nothing.
   void passTo(const BatonOffer::Acceptance& heir, std::vector<std::string> between);
   bool isPassing() const noexcept { return heir_.has_value(); }
+  const std::vector<std::string>& between() const noexcept { return between_; }
   /// The baton could not be passed, or it is not known whether it was. False: our znode had gone, or the marker is no
   /// longer ours.
   bool endPlainly(const Error& error);

@@ -142,14 +142,21 @@ void Steering::handOverTo(const StandbyLine::Successor& successor) {
 void Steering::offerTo(const StandbyLine::StandbyEntry& target) {
   if (!wish_->offersUntil) wish_->offersUntil = at_.now.boot + longestOffers;
   at_.tell(HandoverOffered{target.called(), target.name}, at_.token());
-  offer_.make(target, answerUntil());
+  offer_.make(target, answerUntil(target));
 }
 
-/// Whoever is named may have to prepare first; the leader works on meanwhile.
-BootTime Steering::answerUntil() const {
+/// The leader works on meanwhile. So one that is named is given the time that the request has, and so is one that is
+/// not prepared yet where nobody else can be asked. Another that is the last to be asked is given what is left of the
+/// second.
+BootTime Steering::answerUntil(const StandbyLine::StandbyEntry& target) const {
   const BootTime soon = at_.now.boot + longestAnswer;
-  if (!wish_->request.to) return std::min(soon, *wish_->offersUntil);
-  return std::max<BootTime>(soon, at_.now.boot + (wish_->request.until - at_.now.wall));
+  std::set<std::string> asked = wish_->passedOver;
+  asked.insert(target.name);
+  const bool isLast = look_.line().successor(at_.own->czxid, wish_->request.to, asked).znode.empty();
+  const bool isWaitedFor = wish_->request.to || (isLast && target.record.readiness == Readiness::ready);
+  if (isWaitedFor && !wish_->leaves)
+    return std::max<BootTime>(soon, at_.now.boot + (wish_->request.until - at_.now.wall));
+  return isLast ? *wish_->offersUntil : std::min(soon, *wish_->offersUntil);
 }
 
 bool Steering::heed(BatonOffer::News news) {

@@ -78,7 +78,7 @@ class Steering {
   void decline(const std::string& why);
   void handOverTo(const StandbyLine::Successor& successor);
   void offerTo(const StandbyLine::StandbyEntry& target);
-  BootTime answerUntil() const;
+  BootTime answerUntil(const StandbyLine::StandbyEntry& target) const;
   bool heed(BatonOffer::News news);
   void lookAgain();
   void makeWay(const std::string& target);

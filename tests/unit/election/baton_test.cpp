@@ -41,6 +41,7 @@ class OfferedBaton : public testing::Test {
   void ask(std::optional<CandidateUuid> to = std::nullopt) {
     machine.feed(input::HandoverWanted{FencingToken{10}, "operator", std::move(to)});
   }
+  Readiness readiness = Readiness::prepared;
   /// The servers answer a look at the line. Capital letters do not know the baton.
   void lineIs(const std::string& letters) {
     std::vector<std::string> names{machine.ownName()};
@@ -52,7 +53,7 @@ class OfferedBaton : public testing::Test {
       const std::size_t place = std::min(letters.find(first), letters.find(static_cast<char>(std::toupper(first))));
       CandidateRecord record;
       record.id = CandidateId{std::string(1, first)};
-      record.readiness = Readiness::ready;
+      record.readiness = readiness;
       record.knowsBaton = std::islower(letters[place]) != 0;
       Node node = versioned(toJson(record), 3);
       node.stat.czxid = 100 + static_cast<std::int64_t>(place);
@@ -184,6 +185,8 @@ TEST_F(OfferedBaton, GoesToTheOneBehindWhereTheNextDoesNotAnswer) {
   accepts();
   machine.feed(input::ResignAsked{});
   EXPECT_EQ(removed(), "ca") << "the slow one goes in the baton's own write";
+  machine.written(Purpose::baton);
+  EXPECT_EQ(machine.told<CandidateSentBack>().back().znode, znode('c'));
 }
 
 TEST_F(OfferedBaton, IsDeclinedWithTheReasonWhereNobodyAccepts) {
@@ -211,7 +214,7 @@ TEST_F(OfferedBaton, IsNotNeededByALeaderThatLeaves) {
   stop();
   lineIs("c");
   offerWritten();
-  machine.advance(500ms);
+  machine.advance(1s);
   lineIs("c");
   EXPECT_TRUE(handsOver());
   machine.feed(input::ResignAsked{});
@@ -324,6 +327,8 @@ TEST_F(OfferedBaton, IsTakenBackWhereNobodyAccepts) {
   lineIs("c");
   offerWritten();
   machine.advance(500ms);
+  EXPECT_THAT(machine.told<HandoverRefused>(), IsEmpty()) << "nobody else can be asked in what is left of the second";
+  machine.advance(500ms);
   lineIs("c");
   EXPECT_EQ(std::get<SetOp>(machine.lastWrite(Purpose::offer).ops[1]).data, "");
 }
@@ -334,6 +339,16 @@ TEST_F(OfferedBaton, WaitsForOneThatIsNamedAndHasToPrepareFirst) {
   offerWritten();
   machine.advance(5s);
   EXPECT_THAT(machine.told<HandoverRefused>(), IsEmpty());
+  accepts();
+  EXPECT_TRUE(handsOver());
+}
+
+TEST_F(OfferedBaton, WaitsForOneThatIsNotPreparedYet) {
+  readiness = Readiness::ready;
+  ask();
+  lineIs("c");
+  offerWritten();
+  machine.advance(5s);
   accepts();
   EXPECT_TRUE(handsOver());
 }
