@@ -4,32 +4,35 @@ namespace tenure {
 
 void BatonAcceptance::look() {
   preparation_.lookAgain();
-  watch_ = at_.newTicket();
+  isWatched_ = offer_.has_value();
+  read_ = at_.newTicket();
   marker_ = at_.newTicket();
-  at_.act(action::Read{watch_, action::Subject::baton, at_.paths.baton, true});
+  at_.act(action::Read{read_, action::Subject::baton, at_.paths.baton, isWatched_});
   at_.act(action::Read{marker_, action::Subject::batonMarker, at_.paths.marker, false});
 }
 
 void BatonAcceptance::resume() {
   write_ = 0;
-  if (watch_ != 0) look();
+  if (read_ == 0) return;
+  offer_.reset();  // the answer may have been lost
+  look();
 }
 
 void BatonAcceptance::forget() {
-  watch_ = marker_ = write_ = 0;
+  read_ = marker_ = write_ = 0;
   baton_.reset();
   offer_.reset();
   leaseFrom_.reset();
 }
 
 BatonAcceptance::News BatonAcceptance::changed(Ticket ticket) {
-  if (ticket == 0 || ticket != watch_) return News::foreign;
+  if (ticket == 0 || ticket != read_) return News::foreign;
   look();
   return News::awaiting;
 }
 
 BatonAcceptance::News BatonAcceptance::read(Ticket ticket, const Result<Node>& node) {
-  if (ticket != 0 && ticket == watch_) {
+  if (ticket != 0 && ticket == read_) {
     baton_ = node ? parseBatonRecord(node->data) : std::nullopt;
     version_ = node ? node->stat.version : 0;
     return News::awaiting;
@@ -52,15 +55,18 @@ BatonAcceptance::News BatonAcceptance::judge() {
   const bool isToUs = isBusy && names && baton_->term == marker.token;
   const bool wasToUs = offer_.has_value();
   if (!isToUs) {
-    watch_ = 0;  // the next offer touches our znode
+    read_ = 0;  // the next offer touches our znode
     offer_.reset();
     leaseFrom_.reset();
     return wasToUs ? News::offered : News::awaiting;
   }
-  if (baton_->state != State::offered) return News::awaiting;  // our own answer
+  if (baton_->state != State::offered) return News::awaiting;   // our own answer
+  if (offer_ && offeredAt_ == version_) return News::awaiting;  // seen before, and answered or to be answered
   offer_ = baton_;
+  offeredAt_ = version_;
   answered_ = State::offered;
   answer();
+  if (!isWatched_) look();
   return News::offered;
 }
 

@@ -56,13 +56,15 @@ class BatonAcceptance {
   SessionHealth& health_;
   Preparation& preparation_;
   OwnTerms& terms_;
-  Ticket watch_ = 0;
+  Ticket read_ = 0;         // of the baton
+  bool isWatched_ = false;  // only while it names us: otherwise each offer would wake the whole line
   Ticket marker_ = 0;
   Ticket write_ = 0;
   std::optional<BatonRecord> baton_;  // as it was read last
   std::int32_t version_ = 0;
   Node node_;
   std::optional<BatonRecord> offer_;  // to us, which stands
+  std::int32_t offeredAt_ = 0;        // its version
   BatonRecord::State answered_ = BatonRecord::State::offered;
   std::optional<BootTime> leaseFrom_;
 };

@@ -51,9 +51,13 @@ void printRow(const System& system, const std::string& scenario, const Course& c
   std::fflush(stdout);
 }
 
+/// The successor is woken, and the one behind it by each change of the successor's record: that it leads, and before a
+/// handover the touch of its znode that goes with the offer.
+std::size_t mostWatches(const Course& course) { return course.fault == Fault::graceful ? 3 : 2; }
+
 bool isAsPromised(const Course& course, const Takeovers& measured) {
   return measured.staleAccepted == 0 && measured.milliseconds.size() == static_cast<std::size_t>(course.rounds) &&
-         !measured.crowdElected && measured.watches <= 2;
+         !measured.crowdElected && measured.watches <= mostWatches(course);
 }
 
 int measureAll(const Wishes& wishes) {

@@ -72,7 +72,8 @@ others stand behind them in one crowd process, each with its own ZooKeeper sessi
 
   watches   the most clients that any handover woke, by a watch: those that watch the leader's znode, as the servers
             say, apart from its owner; and everybody in the crowd who was told of anything: the winner, and the next in
-            line, who reads the record in which the winner says that it leads; one more fails the run
+            line, who reads the record in which the winner says that it leads, and at a handover the touch of its znode that goes
+            with the offer; one more fails the run
   tried     operations under a superseded term that reached the store
   accepted  those that it took; anything but 0 of Tenure's fails the run
 

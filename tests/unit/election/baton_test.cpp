@@ -430,6 +430,13 @@ TEST_F(AcceptedBaton, NamesTheMarkerThatTheLeaderShallWrite) {
   EXPECT_EQ(marker.candidate, ourUuid);
 }
 
+TEST_F(AcceptedBaton, IsWatchedOnlyByTheOneThatItIsOfferedTo) {
+  machine.changed(Subject::own, WatchEvent::dataChanged);
+  EXPECT_FALSE(machine.lastRead(Subject::baton).watched);
+  readBaton(offer(), busyMarker(10, 6s));
+  EXPECT_TRUE(machine.lastRead(Subject::baton).watched);
+}
+
 TEST_F(AcceptedBaton, LeadsWithoutAnotherWrite) {
   accepts();
   machine.sleep(100ms);
@@ -478,6 +485,18 @@ TEST_F(AcceptedBaton, WaitsUntilTheCareerIsPrepared) {
   EXPECT_FALSE(machine.wrote(Purpose::answer));
   tell(Readiness::prepared);
   EXPECT_EQ(answer().state, BatonRecord::State::accepted);
+}
+
+TEST_F(AcceptedBaton, IsAnsweredOnceThoughItIsReadTwice) {
+  tell(Readiness::ready);
+  isOffered();
+  tell(Readiness::prepared);
+  ASSERT_TRUE(machine.wrote(Purpose::answer));
+  readBaton(offer(), busyMarker(10, 6s));  // the second look was sent before the answer
+  machine.written(Purpose::answer);
+  EXPECT_FALSE(machine.wrote(Purpose::answer)) << "it would change what the leader has accepted";
+  isPassed();
+  EXPECT_EQ(machine.phase(), Phase::office);
 }
 
 TEST_F(AcceptedBaton, IsRefusedByOneThatIsNotReady) {
