@@ -57,6 +57,7 @@ TEST_F(CandidateProgram, HandsOverToTheOneItNames) {
   one->handOver(CandidateId{"three"});
 
   ASSERT_TRUE(three->events.waitFor<Inaugurated>());
+  EXPECT_TRUE(one.events.waitFor<BatonPassed>());
   EXPECT_TRUE(two->events.of<Inaugurated>().empty());
   EXPECT_EQ(one.events.of<TermEnded>().front().reason, EndReason::handoverAsked);
 }
