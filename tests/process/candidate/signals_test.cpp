@@ -17,6 +17,18 @@ TEST(CandidateSignals, SigtermFinishesTheStepHandsOverAndExitsWithZero) {
   EXPECT_NE(leader.output().find("clean=true"), std::string::npos) << leader.output();
 }
 
+TEST(CandidateSignals, SigtermPassesTheBatonToTheStandby) {
+  CandidateReplicas replicas;
+  Program& leader = replicas.startLeader();
+  Program& standby = replicas.startStandby();
+
+  leader.signal(SIGTERM);
+
+  EXPECT_EQ(leader.waitForEnd()->exitCode, 0) << leader.output();
+  EXPECT_NE(leader.output().find(" baton_passed "), std::string::npos) << leader.output();
+  EXPECT_TRUE(standby.waitForOutput(" inaugurated ")) << standby.output();
+}
+
 TEST(CandidateSignals, AStandbyLeavesOnSigterm) {
   CandidateReplicas replicas;
   replicas.startLeader();
