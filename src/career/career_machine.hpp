@@ -96,8 +96,8 @@ struct HandoverAsked {
   FencingToken term;
   std::string by;  // empty: the election has told who
 };
-/// The first drains and leaves, once somebody can follow; the second aborts, the third does not wait. Several within
-/// `repeatWindow` are one: supervisors and shells deliver the same request twice.
+/// The first drains and leaves, after a successor was sought; the second aborts, the third does not wait. Several
+/// within `repeatWindow` are one: supervisors and shells deliver the same request twice.
 struct StopAsked {};
 struct Woken {};
 /// deadline() has come.
@@ -136,7 +136,7 @@ struct StopPhase {
 struct TellRest {
   FencingToken term;
 };
-/// We leave soon: bring about HandoverAsked when a successor has accepted, or none will.
+/// The election looks for a successor of this term, and answers with HandoverAsked: one has accepted, or none will.
 struct SeekSuccessor {
   FencingToken term;
 };
@@ -167,8 +167,7 @@ constexpr std::chrono::milliseconds leaseRetry{50};
 /// How soon a replica that was not ready looks again, at first; then in twice the time, and so on.
 constexpr std::chrono::milliseconds firstLookAgain{1'000};
 constexpr std::chrono::milliseconds longestLookAgain{30'000};
-/// For how long a term that was asked to end goes on until a successor has accepted. Half of `drain` where that is
-/// less.
+/// How long a stop waits for that answer, or half of `drain` where that is less. The term works on meanwhile.
 constexpr std::chrono::milliseconds successorLimit{1'500};
 /// How long to wait for the election to leave, orderly and in an abort.
 constexpr std::chrono::milliseconds departureLimit{5'000};

@@ -30,7 +30,7 @@ Decision Delivery::begin(const Head& head, const Now& now) {
   if (state_.takesFirst()) return needsTurn() ? askForTurn() : admit();
   if (!state_.dedups()) return beginWithoutKey(now);
   if (beginsUnlocked() && !key_.isLookedUp) return Action{Look{head_.message}};
-  const bool onlyItsKeyIsLeft = key_.isKnown || hasRunBefore() || overBefore_ == message().id;
+  const bool onlyItsKeyIsLeft = key_.isKnown || hasRunBefore() || repeat_ == message().id;
   if (onlyItsKeyIsLeft) return admit();
   if (needsTurn()) return askForTurn();
   if (needsCharge()) return charge(now);
@@ -273,9 +273,9 @@ Decision Delivery::admitted(Admission admission, const Now& now) {
   return state_.options.handlerIsExternal ? startOver() : run(now);
 }
 
-Decision Delivery::isOverBefore() {
+Decision Delivery::foundKey() {
   refused_.reset();
-  overBefore_ = message().id;
+  repeat_ = message().id;
   return startOver();
 }
 

@@ -84,8 +84,8 @@ class Delivery {
   // Answers about it.
   Decision looked(bool known);
   Decision admitted(Admission admission, const Now& now);
-  /// Its key has come since it was looked up, with another copy: it is no dead letter.
-  Decision isOverBefore();
+  /// As it was to become a dead letter, its key was there already, made by another copy: this one is a repeat.
+  Decision foundKey();
   /// Nullopt: it has its token.
   Decision turned(std::optional<BootTime> heldUntil, const Now& now);
   Decision begun(std::vector<Message> others);
@@ -220,7 +220,7 @@ class Delivery {
   std::optional<MessageId> turn_;         // the head, when it has got its token by itself
   std::optional<MessageId> heldBack_;     // and told of it
   std::optional<MessageId> charged_;      // a suspect whose attempt is durable
-  std::optional<MessageId> overBefore_;   // its key was there when it was to become a dead letter
+  std::optional<MessageId> repeat_;       // its key was there when it was to become a dead letter
   std::optional<AttemptRecord> before_;   // its record before that
   std::optional<MessageId> ran_;          // an external handler is done with it
   struct Death {

@@ -75,8 +75,8 @@ InWorkRecord::Entry InWorkRecord::next(const LaneQueue& queue, const Ending& end
   const bool elsewhere = ending.elsewhere || named || isOpenElsewhere(queue, entry, ending);
   const bool leavesOpen = lane_.role != Role::lane && (!lane_.namesEach() || entry.suspectsLeft > 0);
   entry.names = std::min(wanted, left);
-  // Suspects that this term has not taken from the dispatcher: its successor has to look for them, too. While it takes
-  // them, only those that may follow one in hand, and what stands behind them, are left there.
+  // The successor has to look for suspects that this term has not taken from the dispatcher. Before the term closes its
+  // record, only coalescing leaves any there: messages of a group that is in hand, and all that stand behind them.
   const bool isToldOn = (ending.closes || lane_.coalesces()) && hasMoreSuspects();
   entry.inWork.more = leavesOpen && (left < wanted || (elsewhere && wanted > 0) || isToldOn);
   const bool areTheirs = (entry.suspectsLeft > 0 || isToldOn) && !(lane_.namesEach() && lane_.booking.charges);

@@ -70,7 +70,7 @@ class InWorkRecord {
   bool isOwn() const noexcept { return recorded_.has_value(); }
   /// It names few of the suspects, of whom more are left.
   bool isNarrow() const noexcept { return recorded_ && recorded_->narrow; }
-  /// It speaks of suspects of an earlier term.
+  /// The messages that this term's record names, or leaves open, are suspects of an earlier term.
   bool isOfSuspects() const noexcept { return recorded_ && recorded_->areTheirs; }
   /// The front may begin without being named.
   bool coversFront() const noexcept { return !recorded_ || recorded_->more || lane_.takesFirst(); }

@@ -72,8 +72,8 @@ class Lane {
   Action acknowledged(Receipt receipt, const Now& now);
   Action looked(bool known, const Now& now);
   Action admitted(Admission admission, const Now& now);
-  /// The message of the dead letter that was to be written has a key already.
-  Action isOverBefore(const Now& now);
+  /// The store has the key already of the message that was to become a dead letter.
+  Action foundKey(const Now& now);
   Action ran(const Outcome& outcome, const Now& now);
   /// Other lanes kept the lane waiting for a transaction. Nullopt: the handler starts nevertheless.
   std::optional<Action> reconsider(const Now& now);

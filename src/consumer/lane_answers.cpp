@@ -36,7 +36,7 @@ Action Lane::did(const Now& now) {
   return proceed(now);
 }
 
-Action Lane::isOverBefore(const Now& now) { return decide(delivery_.isOverBefore(), now); }
+Action Lane::foundKey(const Now& now) { return decide(delivery_.foundKey(), now); }
 
 Action Lane::failed(const Error& error, const Now& now) {
   const bool mayHaveLanded = isOutcomeUnknown(error.code) || asked<Resolve>();

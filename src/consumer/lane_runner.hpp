@@ -85,7 +85,7 @@ class LaneRunner final {
   Action perform(Resolve& resolve);
   Action perform(Abandon& abandon);
 
-  /// False: its message was done or dead before.
+  /// False: the store has the message's key already.
   Result<bool> book(const WriteDeadLetter& deadLetter);
   Result<void> book(const Commit& commit);
   Result<void> book(const pipeline::NumberWrites& numbers);

@@ -89,7 +89,7 @@ Action LaneRunner::perform(Undo&) {
 Action LaneRunner::perform(WriteDeadLetter& deadLetter) {
   const Result<bool> deadLettered = book(deadLetter);
   if (!deadLettered) return refused(deadLettered.error());
-  return *deadLettered ? lane_->did(now()) : lane_->isOverBefore(now());
+  return *deadLettered ? lane_->did(now()) : lane_->foundKey(now());
 }
 
 Result<bool> LaneRunner::book(const WriteDeadLetter& deadLetter) {

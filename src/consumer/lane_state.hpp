@@ -21,7 +21,7 @@
 
 namespace tenure::consuming {
 
-/// What all lanes of a term keep together.
+/// What the lanes of a term share.
 struct Notes {
   explicit Notes(const ConsumerOptions& options) : streak(options), clock(options.keepIdsFor) {}
   Streak streak;

@@ -51,12 +51,13 @@ void Sweeper::pruned(const Pruned& pruned, const Now& now) {
 void Sweeper::logPruned(std::size_t removed, const Now& now) { state_.log.pruned(removed, now.boot); }
 
 void Sweeper::restore(const std::optional<ClockLook>& look, const Now& now) {
-  const auto isLeaders = [&] {
+  bool isLeaders = false;
+  {
     const std::lock_guard lock(state_.notes->clockMutex);
     state_.notes->clock.restore(look);
-    return state_.notes->clock.isLeaders();
-  };
-  if (isLeaders()) this->look(ClockWatch::Whose::leader, now.wall, now);
+    isLeaders = state_.notes->clock.isLeaders();
+  }
+  if (isLeaders) this->look(ClockWatch::Whose::leader, now.wall, now);
 }
 
 bool Sweeper::isTrusted(WallTime wall) const {

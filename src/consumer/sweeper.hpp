@@ -31,8 +31,7 @@ class Sweeper {
 
   /// As earlier terms left it.
   void restore(const std::optional<ClockLook>& look, const Now& now);
-  /// With every commit: who sets the clock within a term dates keys wrongly, and whoever follows may have the right
-  /// one.
+  /// With every commit: a clock that is set within a term dates keys wrongly, and the next leader's may be right.
   void glance(const Now& now);
   /// The last look, until it is durable.
   const std::optional<ClockLook>& toBook() const noexcept { return toBook_; }

@@ -4,9 +4,9 @@
 ///                                    ▲                                                        │
 ///                                    └────────────────── the baton changes ◄──────────────────┘
 ///
-/// The acceptance is a write that checks our znode: while that is there, nobody behind us can be elected. So a lease
-/// counts from this write. The baton is passed where it names our own znode's czxid and the marker does as well. The
-/// marker alone is no proof: we may have written it ourselves and have missed the reply.
+/// The acceptance is a write that checks our znode, and no candidate behind us is elected while our znode exists. So
+/// our lease counts from this write. The baton has been passed when the baton says so and the marker names our znode's
+/// czxid. The marker alone is no proof: we may have written it ourselves and have missed the reply.
 #pragma once
 
 #include <optional>
@@ -50,14 +50,13 @@ class BatonAcceptance {
 
  private:
   News judge();
-  void write(BatonRecord record);
 
   Contention& at_;
   SessionHealth& health_;
   Preparation& preparation_;
   OwnTerms& terms_;
-  Ticket read_ = 0;         // of the baton
-  bool isWatched_ = false;  // only while it names us: otherwise each offer would wake the whole line
+  Ticket read_ = 0;         // the read of `baton`
+  bool isWatched_ = false;  // by that read: only while the baton names us, or each offer would wake the whole line
   Ticket marker_ = 0;
   Ticket write_ = 0;
   std::optional<BatonRecord> baton_;  // as it was read last

@@ -35,7 +35,7 @@ void BatonOffer::offer(BootTime until) {
   look();
 }
 
-/// What this read says was written after the offer.
+/// Sent after the offer, so that its answer shows the offer or what came later.
 void BatonOffer::look() {
   watch_ = at_.newTicket();
   at_.act(action::Read{watch_, action::Subject::baton, at_.paths.baton, true});

@@ -30,10 +30,10 @@ class BatonOffer {
 
   BatonOffer(Contention& at, const SessionHealth& health) : at_(at), health_(health) {}
 
-  /// It has to be answered until then.
+  /// After `until` an offer without an answer counts as refused.
   void make(const StandbyLine::StandbyEntry& to, BootTime until);
   void forget();
-  /// Forgets it, and clears the znode `baton`, so that nobody answers it any more.
+  /// Forgets the offer and clears the znode `baton`: no candidate accepts it later.
   void takeBack();
   /// A term begins.
   void begin() {
@@ -56,8 +56,8 @@ class BatonOffer {
   const std::string& why() const noexcept { return why_; }
   std::chrono::milliseconds waited() const { return inMilliseconds(at_.now.boot - offeredAt_); }
 
-  /// What the candidacy has accepted; nullopt: nothing, or too long ago. Its own session may have ended since, or its
-  /// lease would have run out before it leads.
+  /// Nullopt: nothing was accepted, or longer than a sixth of the session timeout ago. By then the candidacy's session
+  /// may have ended, and its lease might run out before it leads.
   struct Acceptance {
     std::string znode;
     std::int64_t czxid = 0;

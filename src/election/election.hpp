@@ -91,7 +91,8 @@ class Election final {
   void handOver(FencingToken term, const CandidateId& to, const std::string& by);
   /// The same for the first in line who is ready and agrees with us; alone, to ourselves.
   void handOver(FencingToken term, const std::string& by);
-  /// We leave soon: the same, but onHandoverRequested() comes within about a second also where nobody can follow.
+  /// Before leave(): offers the leadership as handOver() does. onHandoverRequested() comes when a candidate has
+  /// accepted, and after about a second where none has.
   void seekSuccessor(FencingToken term);
   /// Whether our career could begin here, or has begun: our candidacy says so from now on.
   void tellReadiness(Readiness readiness, const std::string& whyNot = {});

@@ -19,7 +19,7 @@
 /// - The leader alone heeds requests to hand over. It offers the leadership to the candidate that is named, or to the
 ///   first that is ready and agrees with us, and works on until that one has accepted. One write ends its term, sends
 ///   those between to the back, and names the successor in the marker; the successor leads as soon as it has read that.
-///   The leader also looks for candidates that are preferred, and tells whose settings differ.
+///   The leader also looks for preferred candidates, and tells which candidates have other settings than it has.
 /// - While the election is paused its leader leads on, and begins no work; it has read whether that is so before it
 ///   begins any.
 /// - Each candidacy says whether its career is ready. A candidate that is next, or oldest, and is not ready goes to the

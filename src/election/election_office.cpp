@@ -96,7 +96,7 @@ bool ElectionMachine::heed(BatonAcceptance::News news) {
   return news != BatonAcceptance::News::foreign;
 }
 
-/// Our acceptance was the write that others need to take office. Where it was too long ago, we prove ourselves first.
+/// The acceptance has proven our session, so that no write is needed. An old one has to be followed by the usual write.
 void ElectionMachine::receiveBaton() {
   terms_.receive(acceptance_.node().stat.version, acceptance_.passedAt());
   place_.dropTickets();

@@ -169,7 +169,7 @@ enum class Purpose {
   resign,    // check(own), marker idle or over, own deleted: leaves office
   report,    // marker over, after our znode had gone: nobody has to wait for that term of ours
   publish,   // check(own), our own record: that we are ready, or not
-  offer,     // check(own), baton: the leadership is offered to one candidacy, whose znode is touched
+  offer,     // check(own), baton: offered to one candidacy, whose znode is written with the same data, or taken back
   answer,    // check(own), baton: we accept the offer, or refuse it
   baton,     // check(own), what was accepted unchanged, marker: another's, own deleted: leaves office
   sendBack,  // check(own), another's candidacy deleted: it stood between us and whom the office is meant for

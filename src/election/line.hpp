@@ -21,8 +21,8 @@ class StandbyLine {
     std::string name;
     CandidateUuid uuid;
     std::int64_t czxid = 0;
-    std::string data{};        // of its znode
-    std::int32_t version = 0;  // of that data
+    std::string data{};        // of the candidacy's znode
+    std::int32_t version = 0;  // of that znode
     CandidateRecord record{};  // the same, read
     std::string differs{};     // from us, in what
     BootTime seen{};           // first
@@ -44,7 +44,7 @@ class StandbyLine {
   /// Takes in a list. Afterwards `unanswered()` names the children that have to be read: those that are new, and those
   /// that were not known to be ready; with `anew` all of them.
   void list(const std::vector<std::string>& names, const std::string& own, bool anew);
-  /// One of them; without data where that may not be read. Returns it when it was never read before.
+  /// Takes in one of those children; `node` has no data where we may not read it. Returns the entry when it is new.
   const StandbyEntry* answer(const std::string& name, const Node& node, BootTime now);
   /// It has gone meanwhile.
   void vanished(const std::string& name);
@@ -52,7 +52,7 @@ class StandbyLine {
 
   /// Created after `czxid`, in order; the first one is next.
   std::vector<StandbyEntry> behind(std::int64_t czxid) const;
-  /// Null: nobody is known to stand there.
+  /// The candidacy with that znode; null: it is not known.
   const StandbyEntry* find(const std::string& name) const;
   /// `to` if it is given, else the first behind `czxid` to whom the office may go; none of the znodes `without`.
   Successor successor(std::int64_t czxid, const std::optional<CandidateUuid>& to,

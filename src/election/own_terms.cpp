@@ -145,8 +145,7 @@ void OwnTerms::passTo(const BatonOffer::Acceptance& heir, std::vector<std::strin
   between_ = std::move(between);
 }
 
-/// What the acceptance proves is checked: that candidacy, the generation that it will lead under, the acceptance
-/// itself.
+/// Checks that the heir's znode exists, that meta is as the heir has read it, and that its acceptance still stands.
 std::vector<MultiOp> OwnTerms::passBaton() const {
   std::vector<MultiOp> write{CheckOp{at_.own->path}, SetOp{at_.paths.marker, heir_->marker, markerVersion_},
                              CheckOp{at_.child(heir_->znode)}, CheckOp{at_.paths.meta, heir_->metaVersion},

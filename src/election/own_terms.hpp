@@ -103,7 +103,7 @@ class OwnTerms {
   BootTime barrierEndTold_{};  // the same of BarrierEnded
   std::int32_t markerVersion_ = 0;
   bool isMarkedOurs_ = false;
-  MarkerRecord acceptedFrom_;                   // the leader whose offer we have accepted, as its term will have ended
+  MarkerRecord acceptedFrom_;                   // marker of the leader whose offer we accepted, after an end in order
   LostTerms lost_;                              // as of the term that begins
   std::vector<FencingToken> served_;            // the newest terms of this very process, which lives
   MarkerRecord servedAs_;                       // what our last term wrote when it began

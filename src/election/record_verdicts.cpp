@@ -1,5 +1,5 @@
-// What follows from the election's records: who may follow, in what two replicas differ, whether a holder may have
-// died, and whether a message is to blame for a leader that is stuck.
+// Judges the election's records: may a candidate follow, in what do two replicas differ, may a holder have died, is a
+// message to blame for a leader that is stuck?
 #include <algorithm>
 #include <iterator>
 

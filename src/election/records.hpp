@@ -59,7 +59,7 @@ struct CandidateRecord {
   AgreementDigests agreement{};
   Readiness readiness = Readiness::unknown;
   std::string whyNot{};     // not ready
-  bool knowsBaton = false;  // it answers when the leadership is offered to it
+  bool knowsBaton = false;  // this replica's version answers an offer in the znode `baton`
   WallTime waitsSince{};    // at the barrier of the term before, which it is to follow; 1970: it does not
   WallTime rests{};         // leader only: `since` of the pause in which it has nothing in hand; 1970: none
 };
@@ -125,8 +125,8 @@ struct BatonRecord {
 
   State state = State::offered;
   FencingToken term;             // the leader's
-  std::string znode;             // of the candidacy
-  std::int64_t czxid = 0;        // of that znode
+  std::string znode;             // name of the candidacy's znode
+  std::int64_t czxid = 0;        // of the same
   std::string marker{};          // from its acceptance on: the data with which the marker names it the leader
   std::int32_t metaVersion = 0;  // of the meta that it had read when it accepted
   std::string whyNot{};          // refused

@@ -121,7 +121,7 @@ TEST_F(OneDelivery, ADeadLetterWhoseKeyIsThereAlreadyIsARepeat) {
   EXPECT_TRUE(delivery().refusedByStore(id, "too large", true));
   asks<WriteDeadLetter>(begin());
 
-  asks<Abandon>(delivery().isOverBefore());
+  asks<Abandon>(delivery().foundKey());
 
   delivery().forgetTransaction();
   asks<Look>(begin());
