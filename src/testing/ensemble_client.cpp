@@ -70,7 +70,8 @@ void MemoryClient::connect() {
   wire_ = world_->network.connect(machine_, to.id());
   wire_->onClosed(machine_, [this] { lost(); });
   connection_ = to.clients().accept(wire_, machine_, *this);
-  lastSent_ = lastHeard_ = greetedAt_ = world_->loop.now();
+  lastSent_ = lastHeard_ = world_->loop.now();
+  greetedAt_ = settings_.loop->now();
   wire_->send(machine_, [&to, connection = connection_,
                          hello = Hello{session_, settings_.sessionTimeout, lastSeen_, settings_.digest}] {
     to.clients().onHello(connection, hello);
