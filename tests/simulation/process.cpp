@@ -190,9 +190,7 @@ void Process::kill(Task isDown) {
   trace("killed");
   client_.reset();
   if (term_) simulation_.ghost().ended(token(), false);
-  // Of a term that was given up the handler may be out still.
-  const bool isOut = term_ && simulation_.ghost().isHandling(number_);
-  if (inOffice_ || isOut) simulation_.ghost().died(token());
+  if (inOffice_) simulation_.ghost().died(token());
   inOffice_ = false;
   // What a server has been asked may still be done; nobody will hear of it.
   const bool landing = simulation_.drawOneIn(2);
