@@ -141,10 +141,15 @@ void Ghost::effect(FencingToken token, const Booking::Effect& effect) {
 void Ghost::repeated(FencingToken token, const Booking::Effect& effect, Known& known, bool sameCopy) {
   const bool letters = known.fate == MessageFate::dead && effect.fate == MessageFate::dead;
   const bool mayComeAgain = !known.acknowledged || known.returned;
-  if (letters && !effect.keyed && (mayComeAgain || !sameCopy)) return;
+  const bool isAcknowledged = effect.copy != 0 ? acknowledged_.contains(effect.copy) : known.acknowledged;
+  if (letters && !effect.keyed && (!isAcknowledged || known.returned || !sameCopy)) return;
   if (takesFirst() && effect.fate == MessageFate::dead && !effect.keyed && !known.ran) return void(known.ran = true);
   if (!isKeyless() || !mayComeAgain)
-    return violated("S2: a second effect of " + effect.id.value + " by term " + name(token));
+    return violated("S2: a second effect of " + effect.id.value + " by term " + name(token) + ": " +
+                    (effect.fate == MessageFate::dead ? "dead" : "done") + " after " +
+                    (known.fate == MessageFate::dead ? "dead" : "done") + " by term " + name(known.by) + ", " +
+                    (effect.keyed ? "keyed" : "not keyed") + (sameCopy ? ", the same copy" : ", another copy") +
+                    (mayComeAgain ? ", may come again" : ""));
   if (known.by == token && lanes_ == 0 && !known.returned && !ordersByDelivery_)
     violated("G2: " + effect.id.value + " has two runs in term " + name(token));
   known.by = token;
@@ -251,6 +256,7 @@ void Ghost::acknowledged(const Message& message) {
     return violated("S5: " + message.id.value + ", which nobody produced, was acknowledged");
   Known& known = found->second;
   const bool again = std::exchange(known.acknowledged, true);
+  acknowledged_.insert(copyOf(message));
   const bool ranWithoutAKey = isKeyless() && known.ran;
   if (known.fate || ranWithoutAKey || again || known.forgotten || numbers_.keeps(message)) return close(known);
   if (options_.coalesce == Coalesce::byKey) {

@@ -232,6 +232,7 @@ class Ghost {
 
   std::map<Instance, Known> messages_;
   std::map<int, Instance> copies_;
+  std::set<int> acknowledged_;     // copies
   std::map<int, int> places_;      // of copies in the queue, in which they have come
   std::map<int, int> deliveries_;  // of each copy the last
   int lastDelivery_ = 0;
