@@ -1,9 +1,21 @@
 #include "coordination.hpp"
 
 #include "election/records.hpp"
-#include "process.hpp"
+#include "simulation.hpp"
 
 namespace tenure::simulation {
+namespace {
+
+bool isAcceptance(const std::vector<MultiOp>& ops) {
+  for (const MultiOp& op : ops)
+    if (const auto* set = std::get_if<SetOp>(&op); set != nullptr && set->path.ends_with("/baton")) {
+      const auto record = parseBatonRecord(set->data);
+      return record && record->state == BatonRecord::State::accepted;
+    }
+  return false;
+}
+
+}  // namespace
 
 void Coordination::create(std::string path, std::string data, CreateMode mode, Callback<CreatedNode> done) {
   const bool enrols = mode == CreateMode::ephemeralSequential;
@@ -18,6 +30,7 @@ void Coordination::get(std::string path, WatchCallback watch, Callback<Node> don
   const bool ofMarker = path.ends_with("/marker");
   inner_.get(path, std::move(watch), [this, path, ofMarker, done](Result<Node> node) {
     if (node) falsify(path, node->stat);
+    if (node && ofMarker && mutant_ == Mutant::leaseFromMarker) takeLeaseFrom(*node);
     if (node && ofMarker && mutant_ == Mutant::noBarrier) {
       MarkerRecord marker = parseMarkerRecord(node->data);
       marker.busy = false;
@@ -37,11 +50,21 @@ void Coordination::exists(std::string path, WatchCallback watch, Callback<NodeSt
 void Coordination::multi(std::vector<MultiOp> ops, Callback<std::vector<std::string>> done) {
   const bool probes = ops.size() == 1;
   const BootTime sent = loop_.trueNow();
-  inner_.multi(std::move(ops), [this, sent, probes, done](const Result<std::vector<std::string>>& result) {
+  Simulation& simulation = process_.simulation();
+  ops = simulation.batons().broken(mutant_, std::move(ops), simulation.ensemble().tree());
+  const bool accepts = isAcceptance(ops);
+  inner_.multi(std::move(ops), [this, sent, probes, accepts, done](const Result<std::vector<std::string>>& result) {
     if (result) proven_ = std::max(proven_, sent);
+    if (result && accepts) process_.enter(Stage::accepted);
     if (result && probes && mutant_ == Mutant::leaseFromReply) loop_.runBehind(loop_.trueNow() - sent);
     done(result);
   });
+}
+
+void Coordination::takeLeaseFrom(const Node& marker) {
+  const MarkerRecord record = parseMarkerRecord(marker.data);
+  if (!process_.inOffice() && record.busy && record.candidate == process_.uuid())
+    loop_.runBehind(loop_.trueNow() - proven_);
 }
 
 void Coordination::falsify(const std::string& path, NodeStat& stat) const {

@@ -65,6 +65,8 @@ class Coordination final : public ICoordination {
  private:
   /// By its name's last digits, as the mutant would have it.
   void falsify(const std::string& path, NodeStat& stat) const;
+  /// By a mutant: the clock runs behind by as long as the baton was under way.
+  void takeLeaseFrom(const Node& marker);
 
   Process& process_;
   ICoordination& inner_;

@@ -20,6 +20,8 @@ const char* toString(Stage stage) noexcept {
     case Stage::poison: return "poison";
     case Stage::draining: return "draining";
     case Stage::away: return "away";
+    case Stage::offering: return "leadership offered";
+    case Stage::accepted: return "accepted, before the baton";
     case Stage::count: break;
   }
   return "?";
@@ -42,6 +44,7 @@ bool isRow(Stage stage, Column column) noexcept {
     case Stage::connecting: return column != Column::expired;
     case Stage::createLost:
     case Stage::standby:
+    case Stage::accepted:
     case Stage::barrier: return column != Column::storeDown && column != Column::sourceDown;
     case Stage::beforeClaim: return column != Column::sourceDown;
     case Stage::poison: return column != Column::sourceDown && column != Column::terminated;
@@ -69,7 +72,8 @@ std::string Coverage::table() const {
     std::snprintf(line, sizeof line, "%13s", toString(static_cast<Column>(column)));
     text += line;
   }
-  for (std::size_t stage = 0; stage + 1 < stages; ++stage) {
+  for (std::size_t stage = 0; stage < stages; ++stage) {
+    if (static_cast<Stage>(stage) == Stage::away) continue;
     std::snprintf(line, sizeof line, "\n%-26s", toString(static_cast<Stage>(stage)));
     text += line;
     for (std::size_t column = 0; column < columns; ++column) {

@@ -25,7 +25,9 @@ enum class Stage {
   unacknowledged,
   poison,  // executing what fails or kills
   draining,
-  away,  // between terms; not a row of the table
+  away,      // between terms; not a row of the table
+  offering,  // asked to leave: the leadership is offered, and not accepted yet
+  accepted,  // the next in line has accepted, and waits for the baton
   count
 };
 enum class Column { killed, expired, storeDown, sourceDown, terminated, count };
@@ -52,7 +54,7 @@ class Coverage {
   }
   std::array<std::uint64_t, stages * columns> counts_{};
   // Events; and what is seen by the simulation alone: which ways were gone to their end.
-  static constexpr std::array<std::string_view, 48> way{
+  static constexpr std::array<std::string_view, 52> way{
       "duplicate_dropped", "attempt_failed",        "message_postponed", "message_suspected",    "message_skipped",
       "queue_blocked",     "message_dead_lettered", "queue_unblocked",   "message_held_back",    "message_kept",
       "gap_found",         "gap_skipped",           "outage_began",      "outage_ended",         "batch_committed",
@@ -62,7 +64,8 @@ class Coverage {
       "clock_distrusted",  "consumer_stopped",      "consumer_resumed",  "commit_refused",       "message_promoted",
       "promotion_refused", "promotion_unheard",     "cancelled",         "cancelled_in_handler", "moved",
       "moved_in_handler",  "change_too_late",       "committed_late",    "came_at_once",         "rolled_back",
-      "bound_moved",       "reader_called",         "slept_over"};
+      "bound_moved",       "reader_called",         "slept_over",        "handover_offered",     "handover_accepted",
+      "handover_refused",  "baton_passed"};
   std::array<std::uint64_t, way.size()> seen_{};
 };
 

@@ -75,6 +75,10 @@ constexpr std::array<Description, static_cast<std::size_t>(Mutant::count)> descr
     {"bound-too-far", "a look begins one place behind the settled bound", {"W2", "W3", "W5"}},
     {"asleep-unlooked", "a reader says that it sleeps, and sleeps without another look", {"W4"}},
     {"woken-by-insert", "a sender looks whether the reader sleeps as it inserts, not as it commits", {"W4"}},
+    {"lease-from-marker", "after a baton the lease counts from when the marker was read", {"lease", "two leases"}},
+    {"baton-unchecked", "the baton is passed without a look at the successor's znode", {"O1"}},
+    {"baton-by-name", "the baton is passed to any candidacy of the replica that has accepted", {"O1"}},
+    {"baton-after-unknown", "a term whose end is unknown is handed over as if in order", {"O2"}},
 }};
 
 const Description& of(Mutant mutant) noexcept { return descriptions[static_cast<std::size_t>(mutant)]; }

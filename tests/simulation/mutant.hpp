@@ -74,6 +74,10 @@ enum class Mutant {
   boundTooFar,          // a look begins one place behind the settled bound
   asleepUnlooked,       // a reader says that it sleeps, and sleeps without another look
   wokenByInsert,        // a sender looks whether the reader sleeps when it inserts, and not when it commits
+  leaseFromMarker,      // after a baton the lease counts from when the marker was read
+  batonUnchecked,       // the baton is passed without a look at the successor's znode
+  batonByName,          // the baton is passed to any candidacy of the replica that has accepted
+  batonAfterUnknown,    // a term whose end is unknown is handed over as if it had ended in order
   count
 };
 std::string_view toString(Mutant mutant) noexcept;

@@ -98,7 +98,7 @@ void drawFaultsOfKind(Plan& plan, FaultKind kind, Draw draw) {
   for (int left = draw.number(1, most); left > 0; --left) {
     Fault fault{.kind = kind};
     if (ambushes && draw.oneIn(2)) {
-      fault.ambush = static_cast<Stage>(draw.number(0, static_cast<int>(Stage::count) - 1));
+      fault.ambush = static_cast<Stage>(draw.number(0, static_cast<int>(Stage::away)));
       fault.entry = draw.oneIn(2) ? 1 : draw.number(1, 12);
       fault.at = draw.oneIn(2) ? Duration{} : draw.time(1us, 20ms);
     } else {
@@ -345,6 +345,7 @@ Plan drawPlan(std::uint64_t seed) {
   drawEffects(plan, draw.fork());
   drawTimes(plan, draw.fork());
   drawStrangers(plan, draw.fork());
+  drawHandovers(plan, draw.fork());
   return plan;
 }
 

@@ -209,6 +209,8 @@ std::string describe(const Plan& plan);
 
 /// Where a plan has messages with a time (plan_times.cpp).
 void drawTimes(Plan& plan, Draw draw);
+/// Leaders that are asked to leave, and what befalls them and their successors then (plan_handovers.cpp).
+void drawHandovers(Plan& plan, Draw draw);
 /// Where others send in transactions of their own (plan_strangers.cpp).
 void drawStrangers(Plan& plan, Draw draw);
 inline constexpr int firstOfStrangers = 40'000;  // their messages' ids are higher

@@ -153,7 +153,10 @@ ConsumerOptions Process::consumerOptions() const {
 }
 
 career::CareerOutlets Process::outlets() {
-  return {.resign = [this](Resignation how, bool failed) { election_.resign(how, failed); },
+  const bool isAlwaysClean = simulation_.mutant() == Mutant::batonAfterUnknown;
+  return {.resign = [this, isAlwaysClean](
+                        Resignation how,
+                        bool failed) { election_.resign(isAlwaysClean ? Resignation::clean : how, failed); },
           .leave = [this](Resignation how) { election_.leave(how); },
           .exit = [this](ExitStatus status, bool careerIsHome) { simulation_.exited(*this, status, careerIsHome); },
           .tellReadiness = [this](Readiness readiness,
@@ -241,7 +244,8 @@ bool Process::believesUnproven() const noexcept {
 void Process::enter(Stage stage) {
   // A term that is being drained goes on through its phases, but to the table it is draining.
   const bool ofTerm = stage >= Stage::beforeClaim && stage < Stage::draining;
-  if (stage_ == stage || (stage_ == Stage::draining && ofTerm)) return;
+  const bool isLeaving = stage_ == Stage::draining || stage_ == Stage::offering;
+  if (stage_ == stage || (isLeaving && ofTerm)) return;
   stage_ = stage;
   simulation_.entered(*this, stage);
 }
@@ -278,6 +282,8 @@ void Process::follow(const EventBody& event) {
     excused_ = false;
     enter(Stage::away);
   }
+  if (std::holds_alternative<HandoverOffered>(event)) enter(Stage::offering);
+  if (std::holds_alternative<HandoverAccepted>(event)) enter(Stage::draining);
   if (std::holds_alternative<StoodBy>(event)) enter(Stage::standby);
   if (const auto* began = std::get_if<BarrierBegan>(&event)) {
     waitsFor_ = FencingToken{began->predecessorToken};
@@ -288,6 +294,7 @@ void Process::follow(const EventBody& event) {
   if (std::holds_alternative<Inaugurated>(event)) enter(Stage::idle);
   if (const auto* ended = std::get_if<TermEnded>(&event)) {
     simulation_.ghost().ended(token(), ended->clean);
+    simulation_.batons().ended(token(), ended->clean);
     inOffice_ = false;
     enter(Stage::away);
   }

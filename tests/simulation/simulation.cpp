@@ -112,6 +112,7 @@ bool Simulation::afterEvent() {
   instant_ = now;
   if (eventsAtInstant_ > mostEventsAtOneInstant) ghost_.violated("busy: thousands of events at one instant;" + stand());
   checkLeases();
+  ghost_.complain(batons_.look(ensemble_.tree()));
   if (now - sessionsSeen_ >= sessionsLookedForEvery) lookForLostSessions();
   return !ghost_.violation();
 }

@@ -37,6 +37,7 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "baton.hpp"
 #include "broker.hpp"
 #include "coverage.hpp"
 #include "ghost.hpp"
@@ -127,6 +128,7 @@ class Simulation {
 
   // For messages that others send in transactions of their own.
 
+  Batons& batons() noexcept { return batons_; }
   Strangers& strangers() noexcept { return strangers_; }
   /// Marked as a copy of its own.
   NewMessage make(const MessagePlan& plan);
@@ -260,6 +262,7 @@ class Simulation {
   std::unique_ptr<ScheduledMessages> scheduled_;
   const WallTime began_;
   Strangers strangers_{*this};
+  Batons batons_{ElectionPaths("/tenure", electionName())};
   std::map<int, NewMessage> timed_;  // by the numbers in their ids
   std::unique_ptr<MemoryClient> operator_;
   std::map<int, std::unique_ptr<Process>> processes_;  // by number; the dead whose last request is still under way, too
