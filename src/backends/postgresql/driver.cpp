@@ -254,7 +254,9 @@ Result<Committed> Driver::finish(Connection& connection, std::vector<Command> ke
 Result<Committed> Driver::finishWith(QueuePlaces made, Connection& connection, std::vector<Command> kept,
                                      std::size_t fence, bool isGuess, const Commit& commit) {
   Places places{fence, kept.size(), 0};
-  Result<std::vector<Command>> rows = rowCommands(commit, made);
+  const bool isTable = handedOut_ != nullptr;
+  HandedOut::Marks marks = isTable ? handedOut_->marksFor(*commit.writes) : HandedOut::Marks{};
+  Result<std::vector<Command>> rows = rowCommands(commit, made, std::move(marks.commands));
   if (!rows) {
     connection.rollback();
     return rows.error();
@@ -267,7 +269,7 @@ Result<Committed> Driver::finishWith(QueuePlaces made, Connection& connection, s
   places.commit = all.size();
   all.push_back(command("COMMIT"));
   const bool isTooLate = connection.isLost();
-  const Exchange exchange = connection.exchange(all, unread);
+  const Exchange exchange = connection.exchange(all, isTable ? places.ours : unread);
   if (isTooLate) return exchange.error();
   if (!exchange) return failed(connection, *exchange.failure, places, isGuess, commit);
   isInDoubt_ = false;
@@ -276,11 +278,11 @@ Result<Committed> Driver::finishWith(QueuePlaces made, Connection& connection, s
     return committed.error();
   }
   places_.merge(made);
-  if (handedOut_ != nullptr) handedOut_->done(commit.writes->acknowledged());
+  if (isTable)
+    if (const auto ok = handedOut_->committed(connection, marks, &exchange.answers[places.ours]); !ok)
+      return ok.error();
   const auto looked = std::span{exchange.answers}.subspan(unread, look.places.size());
-  Committed committed{Outcome::committed};
-  if (!commit.alsoRead.empty()) committed.read = rowsFrom(commit.alsoRead, look, looked);
-  return committed;
+  return Committed{Outcome::committed, rowsFrom(commit.alsoRead, look, looked)};
 }
 
 /// The queues of this commit to which this driver has not sent a message before.
@@ -323,13 +325,12 @@ Result<void> Driver::tryQueue(const std::string& queue) {
 
 /// The queue's row is locked last, as by the waiting room: a commit that cancels a message and sends another one would
 /// else deadlock with the delivery of the first.
-Result<std::vector<Command>> Driver::rowCommands(const Commit& commit, const QueuePlaces& made) {
+Result<std::vector<Command>> Driver::rowCommands(const Commit& commit, const QueuePlaces& made,
+                                                 std::vector<Command> marks) {
   const storage::WriteSet& writes = *commit.writes;
-  std::vector<Command> commands;
+  std::vector<Command> commands = std::move(marks);
   const auto acknowledged = writes.acknowledged();
-  if (handedOut_ != nullptr)
-    commands = handedOut_->marksFor(writes);
-  else if (!acknowledged.empty())
+  if (handedOut_ == nullptr && !acknowledged.empty())
     commands.push_back(deleteByPosition(owner_.queue, {acknowledged.begin(), acknowledged.end()}));
   std::vector<Command> rows = rows_.writes(owner_, writes);
   for (const auto& [queue, due] : earliestTimes(writes)) rows.push_back(notifySoon(queue, due));

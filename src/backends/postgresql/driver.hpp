@@ -116,7 +116,8 @@ class Driver final : public storage::IStoreDriver {
   /// `made` in the transaction that is open.
   Result<storage::Committed> finishWith(QueuePlaces made, Connection& connection, std::vector<Command> kept,
                                         std::size_t fence, bool isGuess, const storage::Commit& commit);
-  Result<std::vector<Command>> rowCommands(const storage::Commit& commit, const QueuePlaces& made);
+  Result<std::vector<Command>> rowCommands(const storage::Commit& commit, const QueuePlaces& made,
+                                           std::vector<Command> marks);
   Result<void> addSent(const storage::Commit& commit, const QueuePlaces& made, std::vector<Command>& commands);
   /// Looks at rows; where each is among the names.
   struct Look {

@@ -76,12 +76,14 @@ std::int64_t HandedOut::addPlace(Place place) {
   return last_;
 }
 
-std::vector<Command> HandedOut::marksFor(const storage::WriteSet& writes) const {
+HandedOut::Marks HandedOut::marksFor(const storage::WriteSet& writes) const {
   OutboxFailures dead = deadIn(writes);
   OutboxFailures tried = triedIn(writes);
   const std::lock_guard lock(mutex_);
   if (!rows_) return {};
-  const Places places = find(writes.acknowledged());
+  Marks marks;
+  marks.positions.assign(writes.acknowledged().begin(), writes.acknowledged().end());
+  const Places places = find(marks.positions);
   std::vector<std::string> sent;
   std::vector<OutboxFailure> died;
   for (const std::string& id : places.rows) {
@@ -92,26 +94,40 @@ std::vector<Command> HandedOut::marksFor(const storage::WriteSet& writes) const 
   std::vector<OutboxFailure> shown;
   for (auto& [id, attempt] : tried)
     if (isRow(id)) shown.push_back(std::move(attempt));
-  std::vector<Command> marks;
-  if (!shown.empty() && rows_->showsAttempts()) marks.push_back(rows_->tried(shown));
-  if (!sent.empty()) marks.push_back(rows_->sent(sent));
-  if (!died.empty()) marks.push_back(rows_->dead(died));
-  if (!places.skips.empty()) marks.push_back(deleteByPosition(queue_, places.skips));
+  if (!sent.empty()) marks.commands.push_back(rows_->sent(sent));
+  if (!died.empty()) marks.commands.push_back(rows_->dead(died));
+  marks.ofRows = marks.commands.size();
+  marks.rows = places.rows;
+  if (!shown.empty() && rows_->showsAttempts()) marks.commands.push_back(rows_->tried(shown));
+  if (!places.skips.empty()) marks.commands.push_back(deleteByPosition(queue_, places.skips));
   return marks;
 }
 
-std::vector<Command> HandedOut::marksFor(std::span<const std::int64_t> positions) const {
+HandedOut::Marks HandedOut::marksFor(std::span<const std::int64_t> positions) const {
   const std::lock_guard lock(mutex_);
-  const Places places = find(positions);
-  std::vector<Command> marks;
-  if (!places.rows.empty()) marks.push_back(rows_->sent(places.rows));
-  if (!places.skips.empty()) marks.push_back(deleteByPosition(queue_, places.skips));
+  Marks marks;
+  marks.positions.assign(positions.begin(), positions.end());
+  Places places = find(positions);
+  if (!places.rows.empty()) marks.commands.push_back(rows_->sent(places.rows));
+  marks.ofRows = marks.commands.size();
+  if (!places.skips.empty()) marks.commands.push_back(deleteByPosition(queue_, places.skips));
+  marks.rows = std::move(places.rows);
   return marks;
 }
 
-void HandedOut::done(std::span<const std::int64_t> positions) {
+Result<void> HandedOut::committed(Connection& connection, const Marks& marks, const Answer* answers) {
+  std::int64_t changed = 0;
+  for (std::size_t i = 0; i < marks.ofRows; ++i) changed += answers[i].changed();
+  return committed(connection, marks, changed);
+}
+
+Result<void> HandedOut::committed(Connection& connection, const Marks& marks, std::int64_t changed) {
   const std::lock_guard lock(mutex_);
-  for (const std::int64_t position : positions) handedOut_.erase(position), former_.erase(position);
+  for (const std::int64_t position : marks.positions) handedOut_.erase(position), former_.erase(position);
+  if (changed >= static_cast<std::int64_t>(marks.rows.size()) || !rows_) return {};
+  const Exchange looked = connection.exchange(std::vector{rows_->stillWaiting(marks.rows)});
+  if (!looked) return looked.error();
+  return looked.answers[0].rows() == 0 ? Result<void>{} : rows_->markRefused(looked.answers[0].text(0, 0));
 }
 
 }  // namespace tenure::postgresql

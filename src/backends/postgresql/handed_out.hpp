@@ -35,11 +35,21 @@ class HandedOut {
   std::vector<std::int64_t> skips() const { return placesOf<std::int64_t>(); }
 
   /// What marks the rows of acknowledged messages, and shows the attempts of others.
-  std::vector<Command> marksFor(const storage::WriteSet& writes) const;
+  struct Marks {
+    std::vector<Command> commands;
+    std::size_t ofRows = 0;         // of these commands the first so many mark rows
+    std::vector<std::string> rows;  // ids
+    std::vector<std::int64_t> positions;
+  };
+  Marks marksFor(const storage::WriteSet& writes) const;
   /// The same for messages that are acknowledged without a transaction of their store.
-  std::vector<Command> marksFor(std::span<const std::int64_t> positions) const;
-  /// Their marks are committed.
-  void done(std::span<const std::int64_t> positions);
+  Marks marksFor(std::span<const std::int64_t> positions) const;
+  /// Their commit has landed, and has changed so many rows. A row that is gone is no failure.
+  ///
+  /// Errors:  configurationRefused   a row waits as before, and would be delivered again and again
+  Result<void> committed(Connection& connection, const Marks& marks, std::int64_t changed);
+  /// The same; the answers begin with those to the marks' commands.
+  Result<void> committed(Connection& connection, const Marks& marks, const Answer* answers);
 
  private:
   using Place = std::variant<std::string, std::int64_t>;  // a row's id, or a skip's place

@@ -53,10 +53,10 @@ std::string lookedAt(const OutboxShape& shape) {
                                                : "CASE WHEN isfinite(r." + created->sql + ") THEN r." + created->sql +
                                                      "::timestamptz ELSE now() END";
   return text(Role::id) + " AS id, " + text(Role::group) + " AS grp, CASE WHEN octet_length(" + bytes +
-         ") <= " + limit + " THEN " + bytes + " END AS body, octet_length(" + bytes + ")::bigint AS size, " +
-         text(Role::headers) + " AS headers, " + text(Role::exchange) + " AS exchange, " + text(Role::routingKey) +
-         " AS routing_key, " + text(Role::number) + " AS number, floor(extract(epoch FROM " + since +
-         ") * 1000)::bigint AS created";
+         ") <= " + limit + " THEN " + bytes + " END AS body, coalesce(octet_length(" + bytes +
+         "), 0)::bigint AS size, " + text(Role::headers) + " AS headers, " + text(Role::exchange) + " AS exchange, " +
+         text(Role::routingKey) + " AS routing_key, " + text(Role::number) + " AS number, floor(extract(epoch FROM " +
+         since + ") * 1000)::bigint AS created";
 }
 
 std::string orderOf(const OutboxShape& shape, const std::string& from) {
@@ -208,6 +208,20 @@ Command OutboxRows::estimateRows() const {
 bool OutboxRows::tellsAge() const noexcept { return shape_.find(Role::createdAt) != nullptr; }
 
 Command OutboxRows::sent(const std::vector<std::string>& ids) const { return command(sent_, textArray(ids)); }
+
+Command OutboxRows::stillWaiting(const std::vector<std::string>& ids) const {
+  const OutboxShape::Column& id = shape_.at(Role::id);
+  return command("SELECT " + id.sql + "::text FROM " + shape_.table + " WHERE " + id.sql +
+                     " = ANY((SELECT $1)::text[]::" + id.type + "[]) AND " + isWaiting() + " LIMIT 1",
+                 textArray(ids));
+}
+
+Error OutboxRows::markRefused(const std::string& id) const {
+  return {Errc::configurationRefused,
+          "table " + printable(shape_.table) + ": row " + printable(id) + " was delivered, and the " +
+              (shape_.hasStatus() ? "UPDATE" : "DELETE") +
+              " that follows changes nothing: a trigger or a policy of row security is in its way"};
+}
 
 Command OutboxRows::dead(const std::vector<OutboxFailure>& rows) const {
   if (shape_.hasStatus()) return update(dead_, rows);

@@ -47,6 +47,9 @@ class OutboxRows {
   /// The same for dead ones.
   Command dead(const std::vector<OutboxFailure>& rows) const;
   bool showsAttempts() const noexcept;
+  /// One of them that waits though it was marked: only where a trigger or a policy keeps a mark from its row.
+  Command stillWaiting(const std::vector<std::string>& ids) const;
+  Error markRefused(const std::string& id) const;
   /// Deletes rows that were sent so long ago, the oldest first.
   Command forget(std::chrono::milliseconds age, std::int64_t atMost) const;
   Command tried(const std::vector<OutboxFailure>& rows) const;

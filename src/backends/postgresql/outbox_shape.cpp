@@ -218,6 +218,8 @@ Result<OutboxShape> shapeOf(Connection& connection, const OutboxTable& table) {
     // A table that an earlier version has printed lacks it.
     if (role == Role::nextAt && table.columns.empty() && !found->has(name)) continue;
     Result<OutboxShape::Column> column = fittingColumn(*found, role, name);
+    if (!column && table.columns.empty() && !found->has(name))
+      return Error{column.error().code, column.error().detail + "; columns=ROLE=COLUMN,... in the URL names yours"};
     if (!column) return column.error();
     shape.roles.emplace(role, *std::move(column));
   }
@@ -228,6 +230,10 @@ Result<OutboxShape> shapeOf(Connection& connection, const OutboxTable& table) {
     if (shape.find(Role::sentAt) != nullptr) shape.keepSent = table.keepSent;
     if (shape.keepSent > std::chrono::milliseconds{0} && !found->mayDelete)
       return unfit(*found, "old sent rows may not be deleted by this user: no right to DELETE, or keep-sent=0");
+  } else if (const OutboxShape::Column* sentAt = shape.find(Role::sentAt)) {
+    return unfit(*found, "column " + printable(sentAt->sql) +
+                             " (sent_at) goes with a column for status: without one each row waits, and is deleted "
+                             "when it was sent");
   } else if (!found->mayDelete) {
     return unfit(*found, "delivered rows may not be deleted by this user: no right to DELETE");
   }

@@ -64,6 +64,7 @@ Result<std::vector<Message>> OutboxSource::fetch(std::size_t max, BootTime deadl
     const BootTime paced = now < pacedUntil_ ? pacedUntil_ : BootTime::max();
     if (const Result<void> slept = sleep(std::min({deadline, now + outboxNet, nextTime_, paced}), stop); !slept)
       return slept.error();
+    if (BootClock::now() >= deadline) return messages;  // the next fetch begins with a look
   }
 }
 
@@ -137,8 +138,8 @@ Result<bool> OutboxSource::fallAsleep() {
   const BootTime now = BootClock::now();
   if (now < pacedUntil_ || asleepUntil_ >= now + outboxNet) return false;
   if (const Result<void> asleep = room_.fallAsleep(outboxSleep); !asleep) return asleep.error();
-  asleepUntil_ = now + outboxSleep;
-  return true;
+  const bool wasAsleep = now < std::exchange(asleepUntil_, now + outboxSleep);
+  return !wasAsleep;
 }
 
 Result<void> OutboxSource::sleep(BootTime deadline, const std::stop_token& stop) {
@@ -152,10 +153,14 @@ Result<void> OutboxSource::acknowledge(std::span<const Message> messages) {
   TENURE_ASSERT(connection_ != nullptr);
   std::vector<std::int64_t> positions;
   for (const Message& message : messages) positions.push_back(message.position);
-  for (Command& mark : handedOut_.marksFor(positions))
-    if (const Result<std::int64_t> marked = room_.commitAsReader(std::move(mark)); !marked) return marked.error();
-  handedOut_.done(positions);
-  return {};
+  HandedOut::Marks marks = handedOut_.marksFor(positions);
+  std::int64_t changed = 0;
+  for (std::size_t i = 0; i < marks.commands.size(); ++i) {
+    const Result<std::int64_t> marked = room_.commitAsReader(std::move(marks.commands[i]));
+    if (!marked) return marked.error();
+    if (i < marks.ofRows) changed += *marked;
+  }
+  return handedOut_.committed(*connection_, marks, changed);
 }
 
 void OutboxSource::detach() noexcept {

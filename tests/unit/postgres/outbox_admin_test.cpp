@@ -177,6 +177,16 @@ TEST_F(DeletedOutbox, ADeadRowIsInsertedAgainWithItsColumns) {
   EXPECT_THAT(look(leader_), ElementsAre("5"));
 }
 
+TEST_F(DeletedOutbox, ADeadRowWhoseHeadersAreDamagedKeepsItsBody) {
+  openAdmin(options(columns_))->purgeDeadLetters({}).value();
+  world_.ask("INSERT INTO outbox(id, body, meta) VALUES (6, '{\"b\":2}', '\"no headers\"')");
+  kill(leader_);
+
+  EXPECT_THAT(openAdmin(options(columns_))->requeueDeadLetters({}).value(), ElementsAre(testing::_));
+
+  EXPECT_EQ(world_.ask("SELECT body FROM outbox WHERE id = 6"), "{\"b\":2}");
+}
+
 TEST_F(DeletedOutbox, AnInsertThatFailsRefusesTheWholeRequeue) {
   world_.ask("ALTER TABLE outbox ALTER other DROP DEFAULT, ALTER other SET NOT NULL");
 

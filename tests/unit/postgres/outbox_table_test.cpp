@@ -182,6 +182,17 @@ TEST_F(UnfitOutbox, AnAbsentColumnIsRefusedWithThoseThatAreThere) {
               HasSubstr("(body) is not there: it has id, body, flag, word, twice, none"));
 }
 
+TEST_F(UnfitOutbox, ATableWithOtherColumnsIsToldHowToNameThem) {
+  EXPECT_THAT(refusal(options({})), HasSubstr("columns=ROLE=COLUMN,... in the URL names yours"));
+}
+
+/// As tables are that people make by hand: rows with such a time would be sent again, and deleted.
+TEST_F(UnfitOutbox, ATimeOfSendingWithoutAStatusIsRefused) {
+  world_.ask("ALTER TABLE outbox ADD sent timestamptz");
+  EXPECT_THAT(refusal(options({{Role::id, "id"}, {Role::body, "body"}, {Role::sentAt, "sent"}})),
+              HasSubstr("(sent_at) goes with a column for status"));
+}
+
 TEST_F(UnfitOutbox, ATableWithoutAnIdOrABodyIsRefused) {
   EXPECT_THAT(refusal(options({{Role::body, "body"}})), HasSubstr("no column is named for id"));
   EXPECT_THAT(refusal(options({{Role::id, "id"}})), HasSubstr("no column is named for body"));

@@ -53,6 +53,31 @@ TEST_F(SmallOutbox, AnAcknowledgedRowIsDeletedAndAnotherStays) {
   EXPECT_EQ(world_.ask("SELECT string_agg(id::text, ',') FROM outbox"), "2");
 }
 
+TEST_F(SmallOutbox, ARowWithoutABodyIsAMessageWithAnEmptyOne) {
+  world_.ask("INSERT INTO outbox SELECT n, NULL FROM generate_series(1, 100) AS n");
+  insert("101");
+
+  const std::vector<Message> messages = messagesFor(leader_, 101);
+
+  ASSERT_EQ(messages.size(), 101U);
+  EXPECT_EQ(messages.front().body, "");
+  EXPECT_EQ(messages.back().body, "body 101");
+}
+
+/// Nothing but a look at the row can tell: the statement succeeds.
+TEST_F(SmallOutbox, AMarkThatATriggerKeepsFromItsRowEndsTheWork) {
+  create(
+      "CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';"
+      "CREATE TRIGGER keep BEFORE DELETE ON outbox FOR EACH ROW EXECUTE FUNCTION keep()");
+  insert("1");
+  const std::vector<Message> messages = messagesFor(leader_);
+
+  const Result<void> marked = acknowledge(leader_, messages);
+
+  EXPECT_THAT(marked, failsWith(Errc::configurationRefused));
+  EXPECT_THAT(marked.error().detail, testing::HasSubstr("row 1 was delivered, and the DELETE that follows changes"));
+}
+
 TEST_F(SmallOutbox, AStaleTermMarksNothing) {
   insert("1");
   const std::vector<Message> messages = messagesFor(leader_);
