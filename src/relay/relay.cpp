@@ -6,6 +6,7 @@
 #include "base/publish_headers.hpp"
 #include "consumer/work.hpp"
 #include "fencing/term_state.hpp"
+#include "relay/gated_source.hpp"
 #include "relay/publications.hpp"
 #include "relay/target.hpp"
 #include "relay/work.hpp"
@@ -16,9 +17,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// So long a handler waits for a target that is away. Then its messages go back to their places, so that the lane can
-/// see that its term ends, or that the store is away as well.
-constexpr Duration patience = 1s;
+/// So long a handler waits for a target that is away. Then its messages go back to their places, which costs a commit,
+/// so that the lane can see that the store is away as well.
+constexpr Duration patience = 5s;
 
 constexpr std::chrono::milliseconds skipAgain{1'000};
 
@@ -110,7 +111,9 @@ class Career final : public ILeaderCareer {
  public:
   Career(IMessageSource& source, IFencedStore& store, Relay::OpenSink open, ConsumerOptions options, IEventSink& events,
          const IClock& clock, IThreads& threads)
-      : target_(std::move(open), events, clock), publishing_(target_, publications_, clock) {
+      : target_(std::move(open), events, clock),
+        publishing_(target_, publications_, clock),
+        gated_(source, target_, clock) {
     options.delivery = Guarantee::atLeastOnce;
     options.prepare = [this, before = options.prepare](const std::stop_token& stop) {
       if (before) before(stop);
@@ -120,7 +123,7 @@ class Career final : public ILeaderCareer {
     const Handler one = [this](const Delivery& delivery) {
       return publishing_.handle({{&delivery.message, 1}, delivery.transaction, delivery.term, delivery.attempt});
     };
-    consumer_ = consuming::workOf(source, store, {.one = one, .many = many, .takeSkips = true}, options, events, clock,
+    consumer_ = consuming::workOf(gated_, store, {.one = one, .many = many, .takeSkips = true}, options, events, clock,
                                   threads);
   }
 
@@ -145,6 +148,7 @@ class Career final : public ILeaderCareer {
   Target target_;
   Publications publications_;
   Publishing publishing_;
+  GatedSource gated_;
   std::unique_ptr<ILeaderCareer> consumer_;
 };
 

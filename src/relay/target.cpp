@@ -7,7 +7,7 @@
 namespace tenure::relaying {
 namespace {
 
-bool isAway(const Result<void>& result) noexcept { return answerOf(result) == Answer::away; }
+bool meansAway(const Result<void>& result) noexcept { return answerOf(result) == Answer::away; }
 
 }  // namespace
 
@@ -26,7 +26,7 @@ std::vector<Result<void>> Target::append(std::span<const NewMessage> messages, c
     results = (*sink)->appendEach(messages);
   else  // whatever it is, an exchange that is gone or a changed password: it is no fault of these messages
     results.assign(messages.size(), Error{Errc::unavailable, sink.error().message()});
-  if (sink && std::ranges::none_of(results, isAway)) giveBack(*std::move(sink));
+  if (sink && std::ranges::none_of(results, meansAway)) giveBack(*std::move(sink));
   if (sink) tellPublished(results, clock_.now() - began, term);
   tell(results, term);
   return results;
@@ -69,7 +69,7 @@ void Target::tellPublished(const std::vector<Result<void>>& results, Duration to
 }
 
 void Target::tell(const std::vector<Result<void>>& results, const Term& term) {
-  const auto failed = std::ranges::find_if(results, isAway);
+  const auto failed = std::ranges::find_if(results, meansAway);
   const bool isWell = failed == results.end();
   const Emitter emit(events_, clock_, term.identity().election);
   const std::lock_guard lock(mutex_);

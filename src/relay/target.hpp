@@ -28,6 +28,11 @@ class Target {
   /// As IMessageSink::appendEach. Where no sink can be opened, that is the result of each.
   std::vector<Result<void>> append(std::span<const NewMessage> messages, const Term& term);
   void close();
+  /// Since a sink has failed, none has stored anything.
+  bool isAway() const {
+    const std::lock_guard lock(mutex_);
+    return awaySince_.has_value();
+  }
 
  private:
   using Sink = std::unique_ptr<IMessageSink>;
@@ -41,7 +46,7 @@ class Target {
   IEventSink& events_;
   const IClock& clock_;
   std::mutex opening_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::vector<Sink> idle_;
   std::optional<BootTime> awaySince_;
 };

@@ -1,0 +1,55 @@
+/// The queue of a relay, which is not looked at while the target is away: what could be found could not be published.
+/// The messages in hand are tried again meanwhile, and the first one that is stored ends the wait. Where nothing is in
+/// hand, a look every five seconds finds a message to try the target with.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+
+#include "relay/target.hpp"
+#include "tenure/spi/source.hpp"
+
+namespace tenure::relaying {
+
+class GatedSource final : public IMessageSource {
+ public:
+  /// Borrows them.
+  GatedSource(IMessageSource& source, const Target& target, const IClock& clock)
+      : source_(source), target_(target), clock_(clock) {}
+
+  Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override {
+    const BootTime now = clock_.now();
+    if (target_.isAway() && now < lookedAt_ + lookEvery) {
+      while (target_.isAway() && clock_.now() < std::min(deadline, lookedAt_ + lookEvery) && !stop.stop_requested())
+        clock_.waitUntil(std::min(deadline, clock_.now() + glance), stop);
+      if (target_.isAway()) return std::vector<Message>{};
+    }
+    lookedAt_ = clock_.now();
+    return source_.fetch(max, deadline, std::move(stop));
+  }
+
+  Result<void> prepare(const std::stop_token& stop) override { return source_.prepare(stop); }
+  Result<QueueIdentity> identity(const std::stop_token& stop) override { return source_.identity(stop); }
+  Result<void> attach(const Term& term) override { return source_.attach(term); }
+  Result<void> tend() override { return source_.tend(); }
+  bool sharesTransactionsWith(const IFencedStore& store) const noexcept override {
+    return source_.sharesTransactionsWith(store);
+  }
+  Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override {
+    return source_.acknowledge(transaction, messages);
+  }
+  Result<void> acknowledge(std::span<const Message> messages) override { return source_.acknowledge(messages); }
+  void limitAnswers(AnswerTimer* timer) noexcept override { source_.limitAnswers(timer); }
+  void detach() noexcept override { source_.detach(); }
+
+ private:
+  static constexpr std::chrono::seconds lookEvery{5};
+  static constexpr std::chrono::milliseconds glance{50};  // at the target's state, which costs nothing
+
+  IMessageSource& source_;
+  const Target& target_;
+  const IClock& clock_;
+  BootTime lookedAt_{};
+};
+
+}  // namespace tenure::relaying
