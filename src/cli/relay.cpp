@@ -51,6 +51,10 @@ While the target is away, or full, messages wait, and no attempt counts. A messa
 refuses is tried again after a while, with its group behind it; what no attempt can help is a dead
 letter at once (`tenure dead-letters`).
 
+A table of yours (table= in the URL of --from) needs columns for id and body; the other roles of
+--columns are group, order, headers, exchange, routing_key, number, status, send_at, created_at,
+attempts, failure, next_at and sent_at. Without a status, rows are deleted when they are sent.
+
 Signals:
   SIGTERM, SIGINT  finish what is being published, hand over, leave; a second one aborts
   SIGUSR1          hand over and stand by again at the back
@@ -75,7 +79,7 @@ std::vector<Group> RelayOptions::groups() {
          {.required = true}},
         {"--columns",
          text(columns, "LIST"),
-         "What the columns of that table are for, as ROLE=COLUMN[,ROLE=COLUMN]...; see `tenure urls`",
+         "What the columns of that table are for, as ROLE=COLUMN[,ROLE=COLUMN]...",
          {}},
         {"--to", text(to, "URL"), "Where its messages go: a queue, or an exchange of RabbitMQ", {.required = true}},
         {"--number",
@@ -141,7 +145,6 @@ Result<Places> placesOf(const RelayOptions& options) {
 Result<CandidateOptions> candidateOf(const RelayOptions& options, const Places& places) {
   auto candidate = parse(options.replica, std::nullopt);
   if (!candidate) return candidate;
-  if (const auto fits = places.to->fits(candidate->zookeeper.sessionTimeout); !fits) return named("--to", fits.error());
   candidate->limits = options.limits;
   candidate->agreement = agreementOf(options.tuning, candidate->election);
   candidate->agreement.merge(Agreement{{"work", "relay"},
@@ -160,7 +163,7 @@ bool isSameQueue(const Places& places) {
   return source && target && !source->value.empty() && source->value == target->value;
 }
 
-std::string lineOf(const Message& message) {
+std::string lineOf(const NewMessage& message) {
   std::string line = escaped(message.id.value);
   if (!message.group.value.empty()) line += " group=" + escaped(message.group.value);
   for (const auto& [name, value] : message.headers)
@@ -168,7 +171,30 @@ std::string lineOf(const Message& message) {
   return line + " bytes=" + std::to_string(message.body.size());
 }
 
-/// The target is opened as for publishing: what would be refused then is refused now. Nothing absent is made.
+/// Messages that other programs have sent and that have no places in the queue yet, the oldest first.
+Result<void> showSent(const Backend& from, std::size_t most) {
+  const auto scheduled = from.scheduled();
+  if (!scheduled) return scheduled.error();
+  std::size_t shown = 0;
+  return (*scheduled)->list({}, [&](const NewMessage& message) {
+    if (message.deliverAt) return false;
+    std::cout << lineOf(message) << "\n";
+    return ++shown < most;
+  });
+}
+
+/// Whether the target's queue is there, and can be opened as for publishing: what would be refused then is refused now.
+/// Nothing absent is made.
+Result<bool> lookAtTarget(Backend& to) {
+  to.setCreate(false);
+  const auto admin = to.hasSql() ? to.queueAdmin() : Error{Errc::unsupported, ""};
+  const auto known = admin ? (*admin)->glance() : admin.error();
+  if (!known && known.error().is(Errc::notFound)) return false;
+  const auto sink = to.sink();
+  if (!sink && sink.error().is(Errc::notFound)) return false;
+  return sink ? Result<bool>(true) : sink.error();
+}
+
 Exit check(const Places& places) {
   constexpr std::size_t shown = 20;
   places.from->setCreate(false);
@@ -178,18 +204,25 @@ Exit check(const Places& places) {
   if (hasNoQueue) stats = QueueStats{};
   if (!stats) return refuse("--from", stats.error());
   const auto sent = scheduledOf(*places.from);
-  places.to->setCreate(false);
-  const auto sink = places.to->sink();
-  const bool isAbsent = !sink && sink.error().is(Errc::notFound);
-  if (!sink && !isAbsent) return refuse("--to", sink.error());
-  std::cout << "target: " << (isAbsent ? "absent, a relay makes it" : "ready") << "\nwaiting: " << stats->waiting
-            << "\n";
+  const auto isThere = lookAtTarget(*places.to);
+  if (!isThere) return refuse("--to", isThere.error());
+  std::cout << "target: " << (*isThere ? "ready" : "absent, a relay makes it") << "\n";
+  if (hasNoQueue) std::cout << "queue: absent, nothing was sent to it yet\n";
+  std::cout << "waiting: " << stats->waiting << "\n";
   if (sent && *sent && (*sent)->atOnce > 0)
     std::cout << "sent by other programs, not yet in the queue: " << (*sent)->atOnce << "\n";
   if (sent && *sent && (*sent)->waiting > 0) std::cout << "waiting for their time: " << (*sent)->waiting << "\n";
-  if (hasNoQueue) return Exit::done;
-  const auto peeked = (*queue)->peek(shown, [](const Message& message) { std::cout << lineOf(message) << "\n"; });
+  std::size_t lines = 0;
+  const auto peeked = hasNoQueue ? Result<void>{} : (*queue)->peek(shown, [&](const Message& message) {
+    std::cout << lineOf(message) << "\n";
+    ++lines;
+  });
   if (!peeked) return refuse("--from", peeked.error());
+  const std::int64_t atOnce = sent && *sent ? (*sent)->atOnce : 0;
+  if (atOnce > 0 && lines < shown)
+    if (const auto listed = showSent(*places.from, shown - lines); !listed) return refuse("--from", listed.error());
+  if (const std::int64_t all = stats->waiting + atOnce; all > static_cast<std::int64_t>(shown))
+    std::cout << "and " << all - static_cast<std::int64_t>(shown) << " more\n";
   return Exit::done;
 }
 
