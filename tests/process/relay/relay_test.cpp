@@ -42,9 +42,10 @@ class RelayTool : public ToolInElection {
   void produce(int first, int last, int poisoned = 0) {
     if (isTable_)
       return void(shop().ask("INSERT INTO " + shop().role() +
-                             ".outbox(id, group_key, body) SELECT 'm-' || n, 'g' || n % " + std::to_string(groups) +
-                             ", n::text FROM generate_series(" + std::to_string(first) + ", " + std::to_string(last) +
-                             ") AS n"));
+                             ".outbox(id, group_key, body, headers) SELECT 'm-' || n, 'g' || n % " +
+                             std::to_string(groups) + ", n::text, CASE WHEN n = " + std::to_string(poisoned) +
+                             " THEN '{\"tenure-priority\": \"many\"}'::jsonb END FROM generate_series(" +
+                             std::to_string(first) + ", " + std::to_string(last) + ") AS n"));
     std::string lines;
     for (int i = first; i <= last; ++i)
       lines += "{\"id\":\"m-" + std::to_string(i) + "\",\"group\":\"g" + std::to_string(i % groups) + "\",\"body\":\"" +
@@ -139,24 +140,30 @@ TEST_P(RelayBetween, EveryMessageIsSeenOnceAndInOrderAcrossAHandoverAndAKill) {
 
 class NumberingRelay : public RelayTool, public testing::WithParamInterface<std::string> {};
 
-INSTANTIATE_TEST_SUITE_P(From, NumberingRelay, testing::Values("postgresql", "sqlite"),
+INSTANTIATE_TEST_SUITE_P(From, NumberingRelay, testing::Values("postgresql", "sqlite", "table"),
                          [](const auto& each) { return each.param; });
 
-TEST_P(NumberingRelay, AFollowerSeesAllOthersOnceAndInOrderWhenAMessageDiesAndARelayIsKilled) {
+/// With a table the first relay is not killed but stands still, and wakes up when the second one has published.
+TEST_P(NumberingRelay, AFollowerSeesAllOthersOnceAndInOrderWhenAMessageDiesAndARelayIsStruck) {
   connect(GetParam(), "rabbitmq");
   produce(1, count / 3, 40);
-  Program first = relay("first", {"--number", "--max-batch", "8"});
+  const Arguments numbering{"--number", "--max-batch", "8", "--session-timeout", "4s"};
+  Program first = relay("first", numbering);
   ASSERT_TRUE(leads(first)) << first.output();
-  Program second = relay("second", {"--number", "--max-batch", "8"});
+  Program second = relay("second", numbering);
   ASSERT_TRUE(second.waitForOutput(" stood_by ")) << second.output();
   Program consumer = receiver({"--follow-numbers"});
   ASSERT_TRUE(leads(consumer)) << consumer.output();
   ASSERT_TRUE(seen(20)) << first.output();
 
-  first.signal(SIGKILL);
+  first.signal(isTable_ ? SIGSTOP : SIGKILL);
   produce(count / 3 + 1, count);
   ASSERT_TRUE(leads(second)) << second.output();
   ASSERT_TRUE(seen(count - 1)) << consumer.output();
+  if (isTable_) {
+    first.signal(SIGCONT);
+    ASSERT_TRUE(first.waitForOutput(" term_ended ")) << first.output();
+  }
 
   ASSERT_TRUE(isSent()) << second.output();
   EXPECT_EQ(told(second, SIGTERM), 0) << second.output();
@@ -299,14 +306,36 @@ TEST_F(RelayTool, PublishesATableOfTheUsersOwnToTheExchangeOfEachRow) {
   EXPECT_THAT(wrong.output, AllOf(HasSubstr("--from"), HasSubstr("nothing"), HasSubstr("customer")));
 }
 
+/// It would publish the row again and again.
+TEST_F(RelayTool, EndsWithARowThatNoMarkChanges) {
+  connect("table", "sqlite");
+  const std::string schema = shop().role();
+  shop().ask("SET ROLE " + schema + "; SET search_path = " + schema +
+             "; CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';"
+             "CREATE TRIGGER keep BEFORE UPDATE ON outbox FOR EACH ROW EXECUTE FUNCTION keep()");
+  produce(1, 1);
+
+  Program only = relay("only");
+
+  const auto ended = only.waitForEnd();
+  ASSERT_TRUE(ended) << only.output();
+  EXPECT_EQ(ended->exitCode, 78) << only.output();
+  EXPECT_THAT(only.output(), HasSubstr("row m-1 was delivered, and the UPDATE that follows changes nothing"));
+  EXPECT_THAT(tenure({"queue", "stats", "--queue", to(), "--json"}).output, HasSubstr("\"waiting\":1,"));
+}
+
 TEST_F(RelayTool, ChecksWhatOtherProgramsHaveSentBeforeTheFirstLeader) {
-  connect("postgresql", "sqlite");
-  shop().ask("SELECT tenure_send('" + name_ + "-outbox', 'body', 'm-1')");
+  connect("postgresql", "postgresql");
+  shop().ask("SELECT tenure_send('" + name_ +
+             "-outbox', 'body ' || n, 'm-' || n, 'g') FROM generate_series(1, 22) AS n");
 
   const Run run = tenure({"relay", "--check", "--from", from(), "--to", to()});
 
   EXPECT_EQ(run.exit, 0) << run.output;
-  EXPECT_THAT(run.output, HasSubstr("sent by other programs, not yet in the queue: 1\n"));
+  EXPECT_THAT(run.output, HasSubstr("target: absent, a relay makes it\n"));
+  EXPECT_THAT(run.output, HasSubstr("sent by other programs, not yet in the queue: 22\n"));
+  EXPECT_THAT(run.output, HasSubstr("m-20 group=g bytes=7\nand 2 more\n"));
+  EXPECT_EQ(dynamic_cast<PostgresPlace&>(*to_).world().ask("SELECT count(*) FROM tenure_queue"), "0");
 }
 
 TEST_F(RelayTool, RefusesItsOwnQueueUnderAnotherName) {

@@ -14,7 +14,7 @@ class RelayOutage : public ToolInElection {
   std::string outbox() const { return "sqlite:" + at("outbox.db"); }
   std::string broker(std::uint16_t port) const {
     return "amqp://tenure@127.0.0.1:" + std::to_string(port) + "?confirm-limit=1s&heartbeat=1s&queue=" + name_ +
-           "&password-file=" + broker_.passwordFile(RabbitServer::password).string();
+           "&password-file=" + broker_->passwordFile(RabbitServer::password).string();
   }
   void produce(int first, int last) {
     std::string lines;
@@ -23,15 +23,15 @@ class RelayOutage : public ToolInElection {
                std::to_string(i) + "\"}\n";
     ASSERT_EQ(tenure({"produce", "--queue", outbox(), "--format", "jsonl"}, lines).exit, 0);
   }
-  Program relay(std::uint16_t port) {
+  Program relay(std::uint16_t port, const std::string& name = "relay") {
     return start(
         inElection("relay", {"--from", outbox(), "--to", broker(port), "--max-attempts", "1", "--max-batch", "16"}),
-        "relay");
+        name);
   }
   Program receiver() {
     sql("CREATE TABLE seen(n INTEGER PRIMARY KEY, id, grp, body)", "seen.db");
     return start({"consume", "--zookeeper", Ensemble::shared().hosts(), "--election", election() + ".r", "--queue",
-                  broker(broker_.port()), "--store", "sqlite:" + at("seen.db"), "--sql",
+                  broker(broker_->port()), "--store", "sqlite:" + at("seen.db"), "--sql",
                   "INSERT INTO seen(id, grp, body) VALUES (:id, :group, :body)"},
                  "receiver");
   }
@@ -48,26 +48,59 @@ class RelayOutage : public ToolInElection {
     EXPECT_FALSE(relay.waitForOutput(" inaugurated ", 2, std::chrono::milliseconds{0})) << relay.output();
   }
 
-  RabbitServer broker_;
+  /// It takes seconds to start.
+  static void SetUpTestSuite() { broker_ = std::make_unique<RabbitServer>(); }
+  static void TearDownTestSuite() { broker_.reset(); }
+
+  inline static std::unique_ptr<RabbitServer> broker_;
   const std::string name_ = freshQueueName();
 };
 
 TEST_F(RelayOutage, OfTheBrokerCostsNoAttemptNoTermAndNoMessage) {
   produce(1, 100);
-  Program publisher = relay(broker_.port());
+  Program publisher = relay(broker_->port());
   ASSERT_TRUE(leads(publisher)) << publisher.output();
-  broker_.kill();
+  broker_->kill();
   produce(101, 300);
   ASSERT_TRUE(publisher.waitForOutput(" outage_began ")) << publisher.output();
-  broker_.start();
+  broker_->start();
   ASSERT_TRUE(publisher.waitForOutput(" outage_ended ")) << publisher.output();
   Program consumer = receiver();
   expectEachOnce(300);
   expectOneTermWithoutAFailedAttempt(publisher);
 }
 
+/// TENURE_OUTAGE says for how many seconds; without it three. Meanwhile messages come, and the leader is killed.
+TEST_F(RelayOutage, OfMinutesLosesNothingThoughTheLeaderDiesInIt) {
+  const char* asked = std::getenv("TENURE_OUTAGE");
+  const std::chrono::seconds lasts{asked == nullptr ? 3 : std::stoi(asked)};
+  produce(1, 20);
+  Program first = relay(broker_->port());
+  ASSERT_TRUE(leads(first)) << first.output();
+  Program second = relay(broker_->port(), "second");
+  ASSERT_TRUE(second.waitForOutput(" stood_by ")) << second.output();
+  broker_->kill();
+  const auto begun = std::chrono::steady_clock::now();
+  int last = 20;
+  for (bool isKilled = false; std::chrono::steady_clock::now() < begun + lasts; last += 20) {
+    produce(last + 1, last + 20);
+    if (isKilled || std::chrono::steady_clock::now() < begun + lasts / 2) continue;
+    first.signal(SIGKILL);
+    isKilled = true;
+  }
+  broker_->start();
+  ASSERT_TRUE(leads(second)) << second.output();
+  Program consumer = receiver();
+  expectEachOnce(last);
+  EXPECT_EQ(sql("SELECT count(*) FROM (SELECT CAST(body AS INTEGER) AS b, lag(CAST(body AS INTEGER)) OVER "
+                "(PARTITION BY grp ORDER BY n) AS before FROM seen) WHERE before > b",
+                "seen.db"),
+            "0");
+  expectOneTermWithoutAFailedAttempt(second);
+}
+
 TEST_F(RelayOutage, BetweenAPublishAndItsConfirmPublishesAgainUnderTheSameIds) {
-  TcpProxy proxy(broker_.port());
+  TcpProxy proxy(broker_->port());
   Program publisher = relay(proxy.port());
   ASSERT_TRUE(leads(publisher)) << publisher.output();
   Program consumer = receiver();
