@@ -1,5 +1,6 @@
 #include "bench/servers.hpp"
 
+#include <algorithm>
 #include <sstream>
 #include <stdexcept>
 
@@ -19,7 +20,9 @@ std::string ask(std::uint16_t port, const std::string& word) {
 
 }  // namespace
 
-void warmUp(const std::string& host, int rounds) {
+namespace {
+
+void warmUp(const std::string& host, int rounds, std::vector<std::chrono::microseconds>& writes) {
   ControlLoop control;
   ZooKeeperOptions options;
   options.hosts = host;
@@ -29,7 +32,9 @@ void warmUp(const std::string& host, int rounds) {
   const std::string path = "/warm-" + freshUuid();
   for (int i = 0; i < rounds; ++i) {
     if (!control.runUntil([&] { return session.connected; })) throw std::runtime_error(host + " does not serve");
+    const BootTime began = BootClock::now();
     control.await<CreatedNode>([&](auto done) { server->create(path, "x", CreateMode::ephemeral, done); }).value();
+    writes.push_back(std::chrono::duration_cast<std::chrono::microseconds>(BootClock::now() - began));
     control
         .await<Node>([&](auto done) {
           server->get(
@@ -46,8 +51,15 @@ void warmUp(const std::string& host, int rounds) {
   control.awaitDone([&](auto done) { server->close(done); });
 }
 
-void warmUp(const Ensemble& ensemble, int rounds) {
-  for (std::size_t server = 0; server < ensemble.size(); ++server) warmUp(ensemble.hosts(server), rounds);
+}  // namespace
+
+std::chrono::microseconds warmUp(const Ensemble& ensemble, int rounds) {
+  std::vector<std::chrono::microseconds> writes;
+  for (std::size_t server = 0; server < ensemble.size(); ++server) warmUp(ensemble.hosts(server), rounds, writes);
+  if (writes.empty()) return {};
+  writes.erase(writes.begin(), writes.end() - static_cast<std::ptrdiff_t>((writes.size() + 2) / 3));
+  std::ranges::sort(writes);
+  return writes[writes.size() / 2];
 }
 
 std::set<std::int64_t> sessionsWatching(const Ensemble& ensemble, const std::string& znode) {

@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <fstream>
 #include <set>
 #include <stdexcept>
 #include <thread>
@@ -10,6 +11,7 @@
 #include "base/random.hpp"
 #include "bench/servers.hpp"
 #include "support/ledger.hpp"
+#include "tenure/sqlite.hpp"
 
 namespace tenure::test {
 namespace {
@@ -18,14 +20,56 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t queueLength = 10'000;
 
+/// Appends to a queue of its own in the same file, in steps of ten milliseconds.
+void loadOf(const std::filesystem::path& file, int perSecond, const std::stop_token& stop) {
+  sqlite::Options options;
+  options.file = file;
+  options.queue = "load";
+  options.lockLimit = std::chrono::seconds{30};
+  const auto sink = sqlite::openSink(options).value();
+  int number = 0;
+  for (auto next = std::chrono::steady_clock::now(); !stop.stop_requested(); next += 10ms) {
+    std::vector<NewMessage> batch;
+    for (int i = 0; i < std::max(1, perSecond / 100); ++i)
+      batch.push_back({MessageId{"load-" + std::to_string(++number)}, {}, "body", {}});
+    static_cast<void>(sink->append(batch));
+    std::this_thread::sleep_until(next);  // house: may sleep
+  }
+}
+
+/// Since the machine was started, in ticks.
+struct ProcessorTime {
+  double all = 0;
+  double idle = 0;
+};
+ProcessorTime processorTime() {
+  std::ifstream stat("/proc/stat");
+  std::string word;
+  stat >> word;
+  ProcessorTime time;
+  double ticks = 0;
+  for (int column = 0; column < 8 && stat >> ticks; ++column) {
+    time.all += ticks;
+    if (column == 3 || column == 4) time.idle += ticks;  // idle, and waiting for a disk
+  }
+  return time;
+}
+double busyShare(const ProcessorTime& before, const ProcessorTime& after) {
+  return after.all > before.all ? 1 - (after.idle - before.idle) / (after.all - before.all) : 0;
+}
+
+bool isAHandover(Fault fault) noexcept { return fault == Fault::graceful || fault == Fault::frozenNext; }
+
 /// Whatever is still on its way arrives, and nobody who looks takes processor time from those measured.
 void settle(std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }  // house: may sleep
 
 }  // namespace
 
-const std::map<std::string, Fault> faults{{"graceful", Fault::graceful}, {"kill", Fault::kill}, {"segv", Fault::segv},
-                                          {"abort", Fault::abort},       {"exit", Fault::exit}, {"oom", Fault::oom},
-                                          {"freeze", Fault::freeze},     {"cut", Fault::cut},   {"hang", Fault::hang}};
+const std::map<std::string, Fault> faults{{"graceful", Fault::graceful}, {"frozen-next", Fault::frozenNext},
+                                          {"kill", Fault::kill},         {"segv", Fault::segv},
+                                          {"abort", Fault::abort},       {"exit", Fault::exit},
+                                          {"oom", Fault::oom},           {"freeze", Fault::freeze},
+                                          {"cut", Fault::cut},           {"hang", Fault::hang}};
 
 std::string nameOf(Fault fault) {
   for (const auto& [name, each] : faults)
@@ -52,11 +96,16 @@ Race::~Race() {
 
 Takeovers Race::run() {
   gather();
+  if (course_.load > 0)
+    load_ = std::jthread([this](const std::stop_token& stop) { loadOf(common_.ledger, course_.load, stop); });
+  const ProcessorTime before = processorTime();
   for (int i = 0; i < course_.rounds; ++i) {
     const std::optional<double> took = round();
     if (!took) break;
     measured_.milliseconds.push_back(*took);
   }
+  measured_.busy = busyShare(before, processorTime());
+  load_ = {};
   finish();
   countStale();
   std::sort(measured_.milliseconds.begin(), measured_.milliseconds.end());
@@ -73,6 +122,7 @@ void Race::gather() {
   while (members_.size() < std::min(course_.candidates, rounds + 1))
     if (Program& next = start().program(); !next.waitForOutput("stood_by"))
       throw std::runtime_error(common_.system.name + " does not stand by: " + next.output());
+  for (Member& member : members_) line_.push_back(&member);
   if (members_.size() < course_.candidates) gatherCrowd(course_.candidates - members_.size());
 }
 
@@ -109,16 +159,25 @@ std::optional<double> Race::round() {
   const std::size_t watching = othersWatching(victim);
   const std::size_t wokenBefore = crowdWoken();
 
+  const bool freezesNext = course_.fault == Fault::frozenNext;
+  Member& second = next();
+  const std::size_t secondStood = second.timesStoodBy();
+  if (freezesNext) second.signal(SIGSTOP);
   std::int64_t from = befall(victim);
   settle(40ms);
   if (!eventually([&] { return firstCommitAfter(oldToken).has_value(); }, course_.patience)) return {};
   settle(200ms);
   const Commit first = *firstCommitAfter(oldToken);
   measured_.watches = std::max(measured_.watches, watching + crowdWoken() - wokenBefore);
-  if (course_.fault == Fault::graceful)
+  if (isAHandover(course_.fault))
     for (const Commit& commit : victim.commits())
       if (commit.token == oldToken) from = commit.at;
   recover(victim, stoodBefore);
+  if (freezesNext) {
+    second.signal(SIGCONT);
+    recover(second, secondStood);
+  }
+  ended(victim, freezesNext);
   return static_cast<double>(first.at - from) / 1e6;
 }
 
@@ -143,11 +202,21 @@ std::int64_t Race::befall(Member& victim) {
   }
   if (course_.fault == Fault::freeze) victim.freeze();
   const auto at = std::chrono::steady_clock::now().time_since_epoch();
-  if (course_.fault == Fault::graceful) victim.signal(common_.system.handOverSignal);
+  if (isAHandover(course_.fault)) victim.signal(common_.system.handOverSignal);
   if (course_.fault == Fault::kill) victim.signal(SIGKILL);
   if (course_.fault == Fault::cut) victim.cut();
   if (course_.fault == Fault::hang) victim.order("hang");
   return at / 1ns;
+}
+
+Member& Race::next() { return line_.size() > 1 ? *line_[1] : *line_.front(); }
+
+void Race::ended(Member& leader, bool nextWasFrozen) {
+  std::deque<Member*> back{&leader};
+  if (nextWasFrozen) back.push_back(&next());
+  for (Member* left : back) std::erase(line_, left);
+  for (Member& member : members_)
+    if (std::ranges::find(line_, &member) == line_.end() && !member.ended()) line_.push_back(&member);
 }
 
 std::optional<Commit> Race::firstCommitAfter(std::int64_t token) const {

@@ -9,6 +9,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "bench/failover/member.hpp"
@@ -16,15 +17,16 @@
 namespace tenure::test {
 
 enum class Fault {
-  graceful,  // asked to hand over
-  kill,      // kill -9
-  segv,      // and these by its own hand: a bad address,
-  abort,     // std::abort(),
-  exit,      // std::exit() without a stop,
-  oom,       // more memory than there is in its control group
-  freeze,    // SIGSTOP between two operations, and SIGCONT once it has a successor
-  cut,       // no bytes between it and its server, in either direction, until it has a successor
-  hang,      // its handler never comes home
+  graceful,    // asked to hand over
+  frozenNext,  // the same, while the next in line stands still
+  kill,        // kill -9
+  segv,        // and these by its own hand: a bad address,
+  abort,       // std::abort(),
+  exit,        // std::exit() without a stop,
+  oom,         // more memory than there is in its control group
+  freeze,      // SIGSTOP between two operations, and SIGCONT once it has a successor
+  cut,         // no bytes between it and its server, in either direction, until it has a successor
+  hang,        // its handler never comes home
 };
 
 /// By the names of the scenarios.
@@ -40,6 +42,7 @@ struct Course {
   std::chrono::milliseconds session{2'000};
   /// For a successor.
   std::chrono::milliseconds patience{60'000};
+  int load = 0;  // messages that a producer appends to the ledger in a second
 };
 
 struct Takeovers {
@@ -52,6 +55,7 @@ struct Takeovers {
   /// Operations under a superseded token: those that reached the store, and those that it took.
   std::size_t staleTried = 0;
   std::size_t staleAccepted = 0;
+  double busy = 0;  // the share of all processors' time that was used meanwhile
 };
 
 class Race {
@@ -69,6 +73,9 @@ class Race {
   Member& leader();
   void keepTheQueueFilled();
   std::optional<double> round();
+  /// Whose turn is next, as far as all have led in their order.
+  Member& next();
+  void ended(Member& leader, bool nextWasFrozen);
   std::size_t othersWatching(const Member& leader) const;
   std::size_t crowdWoken() const;
   /// Answers when, in nanoseconds of the steady clock.
@@ -83,8 +90,10 @@ class Race {
   Course course_;
   const Ensemble& ensemble_;
   std::deque<Member> members_;
+  std::deque<Member*> line_;  // the leader first
   std::optional<Program> crowd_;
   std::size_t produced_ = 0;
+  std::jthread load_;
   Takeovers measured_;
 };
 

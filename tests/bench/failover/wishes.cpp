@@ -40,6 +40,8 @@ void apply(Wishes& wishes, const std::string& option, const std::string& value) 
     wishes.rounds = number(value, 1);
   } else if (option == "--session-ms") {
     wishes.session = std::chrono::milliseconds{number(value, 1'000)};
+  } else if (option == "--load") {
+    wishes.load = number(value, 0);
   } else if (option == "--warm-up") {
     wishes.warmUp = number(value, 0);
   } else {
@@ -50,12 +52,14 @@ void apply(Wishes& wishes, const std::string& option, const std::string& value) 
 }  // namespace
 
 const char* const helpText =
-    R"(failover [--candidates 2,16,128,512] [--scenarios graceful,kill,freeze,cut,hang (or segv,abort,exit,oom)] [--rounds 5]
-         [--session-ms 2000] [--peers kazoo,curator,etcd] [--warm-up 2000]
+    R"(failover [--candidates 2,16,128,512] [--scenarios graceful,kill,freeze,cut,hang (or frozen-next,segv,abort,exit,oom)]
+         [--rounds 5] [--session-ms 2000] [--peers kazoo,curator,etcd] [--warm-up 2000] [--load 0]
 
 How long nobody leads when the leader goes, on a real ensemble of three servers that this program starts and ends.
 The leader, at work without a rest but a millisecond after each operation, is hit again and again:
   graceful  asked to hand over; measured from its last operation, all others from the fault
+  frozen-next
+            the same, right after the next in line got a SIGSTOP; at least three candidates
   kill      kill -9; Tenure leaves a last will
   segv, abort, exit, oom
             the other ways to die, by its own hand in the middle of an operation: a bad address, abort(), exit() without
@@ -74,10 +78,13 @@ others stand behind them in one crowd process, each with its own ZooKeeper sessi
             say, apart from its owner; and everybody in the crowd who was told of anything: the winner, and the next in
             line, who reads the record in which the winner says that it leads, and at a handover the touch of its znode that goes
             with the offer; one more fails the run
+  busy      how much of all processors' time was used meanwhile
   tried     operations under a superseded term that reached the store
   accepted  those that it took; anything but 0 of Tenure's fails the run
 
---peers runs the same with two candidates of each peer, where installed (deploy/install-deps --peers). Each is asked
+--load N   a producer appends N messages a second to another queue in the file that all work on
+
+--peers runs the same with two candidates of each peer (three in frozen-next), where installed (deploy/install-deps --peers). Each is asked
 before each operation whether it leads; none has a fence, so that what is tried is accepted. Peers wait for --session-ms
 in every scenario but graceful, and up to 10 s for a successor of a leader that hangs.
 

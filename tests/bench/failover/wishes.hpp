@@ -17,6 +17,7 @@ struct Wishes {
   int rounds = 5;
   std::chrono::milliseconds session{2'000};
   int warmUp = 2'000;
+  int load = 0;
 };
 
 extern const char* const helpText;

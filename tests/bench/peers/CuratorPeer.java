@@ -22,7 +22,7 @@ public final class CuratorPeer {
 
   private final Connection ledger = DriverManager.getConnection("jdbc:sqlite:" + words.get("file"));
   private final FileWriter history = new FileWriter(words.get("history"), true);
-  private final Path hang = Path.of(words.get("hang"));
+  private final Path order = Path.of(words.get("order"));
 
   private CuratorPeer() throws Exception {
     try (Statement statement = ledger.createStatement()) {
@@ -52,7 +52,7 @@ public final class CuratorPeer {
     handoverAsked = false;
     long token = 0;
     while (!handoverAsked && latch.hasLeadership()) {
-      if (Files.exists(hang)) Thread.currentThread().join();
+      if (Files.exists(order)) Thread.currentThread().join();
       token = operate(token);
       Thread.sleep(PACE_MS);
     }

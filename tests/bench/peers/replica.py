@@ -35,8 +35,8 @@ class Replica:
         self._handover_asked = False
         token = None
         while not self._handover_asked and still_leads():
-            if os.path.exists(self.hang):
-                signal.pause()
+            if os.path.exists(self.order):
+                signal.pause()  # the only order that peers get
             token = self._operate(token)
             time.sleep(PACE)
 
