@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/ensemble_session.hpp"
+#include "cli/handover_steps.hpp"
 #include "cli/options.hpp"
 #include "cli/time_options.hpp"
 #include "election/view.hpp"
@@ -24,8 +25,9 @@ constexpr const char* handoverHelp =
     R"help(Asks the present leader, and no later one, to finish its current message and step down; it
 enrols again at the back. The first in line follows who is ready and whose settings agree with the
 leader's (`tenure status` shows who is not); where others stand in line and none can follow, it is
-refused. With --wait it tells who has begun its term, and after how many milliseconds. Alone, the
-same replica leads again under a new token.
+refused. With --wait it tells each step (offered, accepted, refused, passed), who has begun its
+term, after how many milliseconds, and for how many of them nobody led. Alone, the same replica
+leads again under a new token.
 
 --to names the successor, as in `tenure status`: the candidates between are sent to the back, and
 it leads as soon as it is next. It is refused for an id that is unknown, that several
@@ -156,19 +158,22 @@ class Steering {
     return Exit::done;
   }
 
-  /// The view as soon as another term has begun; watches on the marker and on its candidacy tell when to look again.
-  Result<ElectionView> awaitSuccessor(FencingToken former, BootTime deadline) {
+  /// The view as soon as another term has begun; watches on the marker, on its candidacy and on the baton tell when to
+  /// look again.
+  Result<ElectionView> awaitSuccessor(FencingToken former, BootTime deadline, HandoverSteps& steps) {
     std::string elected;  // and not inaugurated yet
     while (true) {
       const auto changed = std::make_shared<bool>(false);
-      const auto watched = session_.watch(paths_.marker, changed);
-      if (!watched) return watched.error();
+      for (const std::string& path : {paths_.marker, paths_.baton})
+        if (const auto watched = session_.watch(path, changed); !watched && !watched.error().is(Errc::notFound))
+          return watched.error();
       if (!elected.empty())
         if (const auto seen = session_.watch(paths_.candidate(elected), changed);
             !seen && !seen.error().is(Errc::notFound))
           return seen.error();
       Result<ElectionView> view = session_.view(paths_);
       if (!view) return view;
+      if (const auto step = steps.see(*view, BootClock::now())) std::cerr << *step << std::endl;
       const CandidateView* leader = view->marker.token != former ? view->leader() : nullptr;
       if (leader != nullptr && hasBegun(*leader)) return view;
       const std::string before = std::exchange(elected, leader != nullptr ? leader->znode : "");
@@ -185,16 +190,18 @@ class Steering {
   }
 
   Exit await(const HandoverRequest& request, const ElectionView& before, BootTime deadline, BootTime asked) {
-    const Result<ElectionView> view = awaitSuccessor(request.term, deadline);
+    HandoverSteps steps(request.term, asked);
+    const Result<ElectionView> view = awaitSuccessor(request.term, deadline, steps);
     if (!view && !view.error().is(Errc::timedOut)) return refuse("", view.error());
     if (!view) {
       complain(view.error().detail);
       return Exit::no;
     }
     const CandidateView& leader = *view->leader();
-    const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(BootClock::now() - asked);
+    const BootTime begun = BootClock::now();
+    const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(begun - asked);
     std::cout << nameOf(leader) << " leads, token " << leader.czxid << ", " << took.count() << " ms after the request"
-              << std::endl;
+              << steps.parts(begun) << std::endl;
     const bool again = leader.uuid == before.leader()->uuid && before.candidates.size() > 1;
     const bool meant = request.to ? leader.uuid == *request.to : !again;
     if (!meant) complain(request.to ? "that is not the one who was meant to follow" : "that is who led before");

@@ -5,6 +5,7 @@
 #include "cli/commands.hpp"
 #include "cli/ensemble_session.hpp"
 #include "cli/failing_page.hpp"
+#include "cli/handover_steps.hpp"
 #include "cli/options.hpp"
 #include "cli/pause_page.hpp"
 #include "cli/queue_report.hpp"
@@ -105,6 +106,7 @@ void printText(const ElectionAddress& address, const ElectionView& view, const R
     if (request->at != WallTime{}) std::cout << " at " << formatWallTime(request->at);
     std::cout << ", asked by " << escaped(request->by) << "\n";
   }
+  if (view.baton) label("baton") << batonText(*view.baton, view) << " at " << formatWallTime(view.baton->since) << "\n";
   if (const Pause* pause = view.pauseAt(systemClock().wallNow()))
     label("PAUSED") << pauseText(*pause, view.isAtRest()) << "\n";
   if (view.polluted) label("warning") << "too many children to be an election's\n";

@@ -1,5 +1,6 @@
 #include "cli/status_json.hpp"
 
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
@@ -57,6 +58,16 @@ Json handoverJson(const HandoverRequest& request) {
   return out;
 }
 
+Json batonJson(const BatonRecord& baton) {
+  constexpr std::array states{"offered", "accepted", "refused", "passed"};
+  const bool isRefused = baton.state == BatonRecord::State::refused;
+  return {{"state", states.at(static_cast<std::size_t>(baton.state))},
+          {"to", baton.znode},
+          {"token", std::to_string(baton.czxid)},
+          {"at", formatWallTime(baton.since)},
+          {"why", isRefused ? Json(baton.whyNot) : Json(nullptr)}};
+}
+
 Json pauseIn(const ElectionView& view) {
   const Pause* pause = view.pauseAt(systemClock().wallNow());
   return pause == nullptr ? Json(nullptr) : Json::parse(pauseJson(*pause, view.isAtRest()));
@@ -104,6 +115,7 @@ std::string statusJson(const ElectionAddress& address, const ElectionView& view,
   out["observers"] = Json::array();
   for (const CandidateView& observer : view.observers) out["observers"].push_back(toJson(observer, view));
   out["handover"] = openRequest(view) != nullptr ? handoverJson(*openRequest(view)) : Json(nullptr);
+  out["baton"] = view.baton ? batonJson(*view.baton) : Json(nullptr);
   out["paused"] = pauseIn(view);
   out["offenders"] = Json::array();
   for (const OffenderView& offender : view.offenders)

@@ -27,10 +27,11 @@ class Reading : public std::enable_shared_from_this<Reading> {
 
   void readAll(const std::vector<std::string>& names) {
     view_.polluted = names.size() > mostChildren;
-    outstanding_ = 5;
+    outstanding_ = 6;
     get(paths_.meta, [](Reading& self, const Node& node) { self.view_.meta = parseMetaRecord(node.data); });
     get(paths_.marker, [](Reading& self, const Node& node) { self.view_.marker = parseMarkerRecord(node.data); });
     get(paths_.handover, [](Reading& self, const Node& node) { self.view_.request = parseHandoverRequest(node.data); });
+    get(paths_.baton, [](Reading& self, const Node& node) { self.view_.baton = parseBatonRecord(node.data); });
     get(paths_.pause, [](Reading& self, const Node& node) { self.view_.pause = parsePause(node.data); });
     coordination_.children(paths_.observers, {},
                            [self = shared_from_this()](const Result<std::vector<std::string>>& observers) {
@@ -91,10 +92,16 @@ class Reading : public std::enable_shared_from_this<Reading> {
     if (--outstanding_ > 0) return;
     if (failure_) return done_(*failure_);
     if (view_.request && view_.request->term != view_.marker.token) view_.request.reset();
+    if (view_.baton && !isOfThisTerm(*view_.baton)) view_.baton.reset();
     for (const Where where : {&ElectionView::candidates, &ElectionView::observers})
       std::sort((view_.*where).begin(), (view_.*where).end(),
                 [](const CandidateView& a, const CandidateView& b) { return a.czxid < b.czxid; });
     done_(std::move(view_));
+  }
+
+  bool isOfThisTerm(const BatonRecord& baton) const noexcept {
+    const bool isPassed = baton.state == BatonRecord::State::passed;
+    return isPassed ? baton.czxid == view_.marker.token.value : baton.term == view_.marker.token;
   }
 
   ICoordination& coordination_;

@@ -37,6 +37,8 @@ struct ElectionView {
   bool polluted = false;                  // too many children: candidates were not read
   /// What was asked of the term that the marker names, also when its time has passed or it has been heeded.
   std::optional<HandoverRequest> request;
+  /// The offer of the term that the marker names, or the baton by which that term has begun.
+  std::optional<BatonRecord> baton;
   /// Also when its time has passed.
   std::optional<Pause> pause;
 

@@ -43,11 +43,31 @@ TEST_F(Steering, HandoverToGoesToTheOneThatIsNamedAndToNobodyBetween) {
   const Run run = handover({"--to", "third", "--wait"});
 
   EXPECT_EQ(run.exit, 0) << run.output;
-  EXPECT_THAT(run.output, HasSubstr("third leads, token "));
+  EXPECT_THAT(run.output,
+              AllOf(HasSubstr("passed to third\n"), HasSubstr("third leads, token "), HasSubstr(": nobody led for ")));
+  EXPECT_EQ(status()["baton"]["state"], "passed");
+  EXPECT_EQ(status()["baton"]["token"], status()["leader"]["token"]);
+  EXPECT_THAT(tenure(inElection("status")).output, HasSubstr("baton      passed to third at "));
   EXPECT_TRUE(second.waitForOutput(" stood_by ", 2)) << second.output();
   EXPECT_THAT(second.output(), AllOf(HasSubstr("candidacy_lost"), Not(HasSubstr(" inaugurated "))));
   EXPECT_THAT(fourth.output(), Not(HasSubstr("candidacy_lost")));
   EXPECT_THAT(first.output(), AllOf(HasSubstr("candidate_sent_back"), HasSubstr("reason=handover_asked")));
+}
+
+TEST_F(Steering, AFrozenNextInLineIsOfferedTheLeadershipAndTheOneBehindItGetsIt) {
+  Program first = leader("first");
+  Program second = standby("second");
+  Program third = standby("third");
+  second.signal(SIGSTOP);
+  ASSERT_TRUE(second.waitForState('T'));
+
+  const Run run = handover({"--wait"});
+  second.signal(SIGCONT);
+
+  EXPECT_EQ(run.exit, 0) << run.output;
+  EXPECT_THAT(run.output, AllOf(HasSubstr("offered to second\n"), HasSubstr("passed to third\n"),
+                                HasSubstr("third leads, token ")));
+  EXPECT_TRUE(second.waitForOutput(" stood_by ", 2)) << second.output();
 }
 
 TEST_F(Steering, HandoverToIsRefusedWithASentence) {

@@ -1,0 +1,35 @@
+/// The steps of a handover by baton as this tool sees them: each is told when it is seen, and how long each took in the
+/// end. They are seen by watches, so a step that is over at once may be seen together with the next.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "election/view.hpp"
+
+namespace tenure::cli {
+
+class HandoverSteps {
+ public:
+  /// Of the term that was asked to hand over, at `asked`.
+  HandoverSteps(FencingToken term, BootTime asked) : term_(term), asked_(asked) {}
+
+  /// What is new, for people; nullopt: nothing is.
+  std::optional<std::string> see(const ElectionView& view, BootTime now);
+  /// Once the successor has begun. Empty: the handover went without a baton, or it was not seen.
+  std::string parts(BootTime begun) const;
+
+ private:
+  const FencingToken term_;
+  const BootTime asked_;
+  std::string znode_;  // of the candidacy that the last offer was to
+  BatonRecord::State state_{};
+  std::optional<BootTime> offered_;
+  std::optional<BootTime> accepted_;
+  std::optional<BootTime> passed_;
+};
+
+/// What the baton says, for people: who is offered the leadership of the present term, or got it.
+std::string batonText(const BatonRecord& baton, const ElectionView& view);
+
+}  // namespace tenure::cli
