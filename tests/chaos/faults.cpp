@@ -2,6 +2,8 @@
 
 #include <signal.h>
 
+#include <limits>
+
 #include "chaos/rollover.hpp"
 
 namespace tenure::chaos {
@@ -47,10 +49,31 @@ void freezeSuccession(Arena& arena) {
   successor.process->signal(SIGCONT);
 }
 
+/// As its log says: the number of its candidacy grows with each that enrols.
+std::int64_t candidacyOf(const Member& member) {
+  const std::string log = member.process->output();
+  const std::size_t at = log.rfind(" czxid=");
+  return at == std::string::npos ? std::numeric_limits<std::int64_t>::max() : std::stoll(log.substr(at + 7));
+}
+
+/// Of those that do not lead the one that has enrolled first.
+Member& nextInLine(Arena& arena) {
+  const Member& leader = arena.leader();
+  Member* next = nullptr;
+  for (Member& member : arena.members())
+    if (&member != &leader && (next == nullptr || candidacyOf(member) < candidacyOf(*next))) next = &member;
+  return *next;
+}
+
+/// In half of them the next in line stands still: the one behind it has to follow.
 void stormHandovers(Arena& arena, Random& random) {
   for (int i = 0; i < 12; ++i) {
-    for (Member& member : arena.members()) member.process->signal(SIGUSR1);
+    const Member* frozen = random.below(2) == 0 ? &nextInLine(arena) : nullptr;
+    if (frozen != nullptr) frozen->process->signal(SIGSTOP);
+    for (Member& member : arena.members())
+      if (&member != frozen) member.process->signal(SIGUSR1);
     arena.awaitNewTerm(drawn(random, 1ms, 500ms));
+    if (frozen != nullptr) frozen->process->signal(SIGCONT);
   }
 }
 
