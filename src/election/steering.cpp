@@ -22,7 +22,7 @@ std::string nameOf(const std::optional<CandidateUuid>& target) { return target ?
 }  // namespace
 
 void Steering::begin() {
-  isHonoured_ = false;
+  isHonoured_ = seeksAnother_ = isReplaced_ = false;
   wish_.reset();
   offer_.begin();
   look_.forget();
@@ -89,7 +89,8 @@ void Steering::pursue(Wish wish) {
 void Steering::tick() {
   if (at_.phase != ElectionPhase::office) return;
   heed(offer_.tick());
-  if (isHonoured_ || offer_.isOut()) return;
+  if ((isHonoured_ && !seeksAnother_) || offer_.isOut()) return;
+  if (seeksAnother_) return look_.look();
   if (!wish_ && !looksBack()) return;
   if (!wish_) return look_.look();
   const HandoverRequest& request = wish_->request;
@@ -100,7 +101,7 @@ void Steering::tick() {
 }
 
 std::optional<BootTime> Steering::wakeAt() const {
-  if (isHonoured_ || offer_.isOut()) return offer_.wakeAt();
+  if ((isHonoured_ && !seeksAnother_) || offer_.isOut()) return offer_.wakeAt();
   if (wish_ && at_.now.wall < wish_->request.at)
     return at_.now.boot + std::min(wish_->request.at - at_.now.wall, longestSleep);
   if (!at_.connected || look_.isUnderWay()) return std::nullopt;
@@ -161,16 +162,17 @@ BootTime Steering::answerUntil(const StandbyLine::StandbyEntry& target) const {
 
 bool Steering::heed(BatonOffer::News news) {
   using News = BatonOffer::News;
-  // While the career comes home, it does not matter whether the acceptance is renewed.
-  if (isHonoured_ || !wish_) return news != News::foreign;
+  if (!wish_) return news != News::foreign;
+  if (isHonoured_) {
+    heedComingHome(news);
+    return news != News::foreign;
+  }
   if (news == News::accepted) {
     at_.tell(HandoverAccepted{offer_.to().called(), offer_.waited()}, at_.token());
     honour();
   }
   if (news == News::refused) {
-    at_.tell(HandoverRefused{offer_.to().called(), offer_.why()}, at_.token());
-    wish_->waitsFor = offer_.to().called() + ": " + offer_.why();
-    wish_->passedOver.insert(offer_.to().name);
+    tellRefused();
     lookAgain();
   }
   if (news == News::outdated) lookAgain();
@@ -179,6 +181,34 @@ bool Steering::heed(BatonOffer::News news) {
     makeWay(offer_.to().name);
   }
   return news != News::foreign;
+}
+
+/// That an acceptance is renewed is no news.
+void Steering::heedComingHome(BatonOffer::News news) {
+  using News = BatonOffer::News;
+  if (news == News::accepted && std::exchange(isReplaced_, false))
+    at_.tell(HandoverAccepted{offer_.to().called(), offer_.waited()}, at_.token());
+  if ((news != News::refused && news != News::outdated) || wish_->request.to) return;
+  if (news == News::refused) tellRefused();
+  seeksAnother_ = true;
+  lookAgain();
+}
+
+void Steering::tellRefused() {
+  at_.tell(HandoverRefused{offer_.to().called(), offer_.why()}, at_.token());
+  wish_->waitsFor = offer_.to().called() + ": " + offer_.why();
+  wish_->passedOver.insert(offer_.to().name);
+}
+
+/// Where there is no other the term ends in the plain way.
+void Steering::replaceSuccessor() {
+  if (!std::exchange(seeksAnother_, false)) return;
+  const StandbyLine::Successor next = look_.line().successor(at_.own->czxid, std::nullopt, wish_->passedOver);
+  const StandbyLine::StandbyEntry* target = next.znode.empty() ? nullptr : look_.line().find(next.znode);
+  if (target == nullptr || !target->record.knowsBaton) return;
+  isReplaced_ = true;
+  at_.tell(HandoverOffered{target->called(), target->name}, at_.token());
+  offer_.make(*target, at_.now.boot + longestAnswer);
 }
 
 void Steering::lookAgain() {
@@ -215,7 +245,8 @@ void Steering::lineSeen() {
   look_.dueAt(at_.now.boot + lookInterval());
   // A request that stands, also one for later, goes before any preference.
   if (wish_) {
-    if (at_.now.wall < wish_->request.at || isHonoured_ || offer_.isOut()) return;
+    if (at_.now.wall < wish_->request.at || offer_.isOut()) return;
+    if (isHonoured_) return replaceSuccessor();
     return handOverTo(look_.line().successor(at_.own->czxid, wish_->request.to, wish_->passedOver));
   }
   if (at_.settings.self.preference == Preference::preferred) return;

@@ -6,6 +6,9 @@
 ///                                       ▲                   │
 ///                                       └───────────────────┘ refused, or no answer: the one behind is offered it
 ///
+/// A candidate that has accepted, and falls silent before the career has come home, is replaced by the one behind it,
+/// unless it is named.
+///
 /// The target is the one who is named, or the first who is ready and agrees with us. Who has just enrolled, or is about
 /// to, is waited for until the request's time has passed. Alone, we hand over to ourselves. Where nobody accepts within
 /// a second the request is declined; a leader that leaves goes all the same.
@@ -80,6 +83,9 @@ class Steering {
   void offerTo(const StandbyLine::StandbyEntry& target);
   BootTime answerUntil(const StandbyLine::StandbyEntry& target) const;
   bool heed(BatonOffer::News news);
+  void heedComingHome(BatonOffer::News news);
+  void tellRefused();
+  void replaceSuccessor();
   void lookAgain();
   void makeWay(const std::string& target);
   Duration lookInterval() const;
@@ -90,7 +96,10 @@ class Steering {
   BatonOffer offer_;
   ZnodeWatch watch_;
   std::optional<Wish> wish_;
-  bool isHonoured_ = false;
+  bool isHonoured_ = false;  // the career is asked, and comes home
+  // Meanwhile the candidate that has accepted may fall silent:
+  bool seeksAnother_ = false;
+  bool isReplaced_ = false;  // another one is offered the leadership, and has not answered yet
 };
 
 }  // namespace tenure

@@ -171,6 +171,39 @@ TEST_F(OfferedBaton, IsOfferedAnewWhileTheCareerComesHome) {
   EXPECT_TRUE(machine.wrote(Purpose::baton));
 }
 
+TEST_F(OfferedBaton, GoesToTheOneBehindWhereTheNextFallsSilentWhileTheCareerComesHome) {
+  handOverTo("cd");
+  machine.advance(1s);
+  offerWritten();
+  machine.advance(500ms);
+  EXPECT_THAT(machine.told<HandoverRefused>().back().why, HasSubstr("within 500ms"));
+
+  lineIs("cd");
+  EXPECT_EQ(offer().znode, znode('d'));
+  offerWritten();
+  accepts();
+  EXPECT_EQ(machine.told<HandoverAccepted>().back().replica, "d");
+  EXPECT_EQ(machine.count<action::AskHandover>(), 1U);
+
+  machine.feed(input::ResignAsked{});
+  EXPECT_TRUE(machine.wrote(Purpose::baton));
+  EXPECT_EQ(removed(), "ca");
+}
+
+TEST_F(OfferedBaton, IsNotTakenFromOneThatIsNamed) {
+  ask(CandidateUuid{std::string(32, 'c')});
+  lineIs("cd");
+  offerWritten();
+  accepts();
+  machine.advance(1s);
+  offerWritten();
+  machine.advance(500ms);
+
+  machine.feed(input::ResignAsked{});
+  EXPECT_EQ(machine.told<HandoverOffered>().size(), 1U);
+  EXPECT_FALSE(machine.wrote(Purpose::baton)) << "the plain way";
+}
+
 TEST_F(OfferedBaton, GoesToTheOneBehindWhereTheNextDoesNotAnswer) {
   ask();
   lineIs("cd");
