@@ -99,7 +99,7 @@ TEST_F(HttpServer, ARouteThatThrowsIsAnsweredAndEndsNothing) {
   EXPECT_THAT(ask(get("/livez")), StartsWith("HTTP/1.1 200 "));
 }
 
-TEST_F(HttpServer, RefusesBodiesAndEndsTheConnectionBehindThem) {
+TEST_F(HttpServer, Row38RefusesBodiesAndEndsTheConnectionBehindThem) {
   const std::string hidden = get("/livez");
   EXPECT_THAT(ask("GET /livez HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello" + hidden),
               StartsWith("HTTP/1.1 413 "));
@@ -112,7 +112,7 @@ TEST_F(HttpServer, RefusesBodiesAndEndsTheConnectionBehindThem) {
       testing::Not(HasSubstr("alive")));
 }
 
-TEST_F(HttpServer, RefusesWhatIsNoRequest) {
+TEST_F(HttpServer, Row38RefusesWhatIsNoRequest) {
   EXPECT_THAT(ask("hello\r\n\r\n"), StartsWith("HTTP/1.1 400 "));
   EXPECT_THAT(ask(std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 16)),
               StartsWith("HTTP/1.1 400 "));
@@ -122,7 +122,7 @@ TEST_F(HttpServer, RefusesWhatIsNoRequest) {
               StartsWith("HTTP/1.1 431 "));
 }
 
-TEST_F(HttpServer, IsNotReachedUnderAForeignName) {
+TEST_F(HttpServer, Row38IsNotReachedUnderAForeignName) {
   EXPECT_THAT(ask(get("/livez", "Host: evil.example\r\n")), StartsWith("HTTP/1.1 421 "));
 }
 
@@ -134,7 +134,7 @@ TEST_F(HttpServer, AnswersSeveralRequestsOfAConnectionInTheirOrder) {
   EXPECT_LT(answers.rfind("alive\n"), answers.find("later\n"));
 }
 
-TEST_F(HttpServer, IsReachedBesideAnyNumberOfSilentConnections) {
+TEST_F(HttpServer, Row38IsReachedBesideAnyNumberOfSilentConnections) {
   std::vector<Tcp::socket> silent;
   for (int i = 0; i < 400; ++i) {
     silent.push_back(connect());
