@@ -82,7 +82,8 @@ InWorkRecord::Entry InWorkRecord::next(const LaneQueue& queue, const Ending& end
   const bool areTheirs = (entry.suspectsLeft > 0 || isToldOn) && !(lane_.namesEach() && lane_.booking.charges);
   if (areTheirs) {
     entry.inWork.suspectsOf = left_.by;
-    entry.inWork.isNarrowedDown = !queue.narrows() && !entry.inWork.more;
+    // Few as they were, they stay alone, and so does what the successor finds beside them.
+    entry.inWork.isNarrowedDown = !queue.narrows() && (!entry.inWork.more || ending.closes);
   }
   name(queue, entry);
   return entry;
