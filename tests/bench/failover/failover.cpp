@@ -72,8 +72,8 @@ int measureAll(const Wishes& wishes) {
   const Ensemble& ensemble = Ensemble::shared();
   const std::chrono::microseconds write = warmUp(ensemble, wishes.warmUp);
   std::printf(
-      "One write to this ensemble takes %.2f ms (median; the handover of kazoo needs one, Tenure's three, one of "
-      "them in the gap).\n",
+      "One write to this ensemble takes %.2f ms (median). In the gap of a handover kazoo writes once, and so does "
+      "Tenure.\n",
       static_cast<double>(write.count()) / 1e3);
   Peers peers(ensemble);
   const System tenure = tenureSystem(ensemble);

@@ -214,9 +214,11 @@ Member& Race::next() { return line_.size() > 1 ? *line_[1] : *line_.front(); }
 void Race::ended(Member& leader, bool nextWasFrozen) {
   std::deque<Member*> back{&leader};
   if (nextWasFrozen) back.push_back(&next());
-  for (Member* left : back) std::erase(line_, left);
   for (Member& member : members_)
-    if (std::ranges::find(line_, &member) == line_.end() && !member.ended()) line_.push_back(&member);
+    if (std::ranges::find(line_, &member) == line_.end()) back.push_back(&member);
+  for (Member* left : back) std::erase(line_, left);
+  for (Member* left : back)
+    if (!left->ended()) line_.push_back(left);
 }
 
 std::optional<Commit> Race::firstCommitAfter(std::int64_t token) const {
