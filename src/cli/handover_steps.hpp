@@ -11,10 +11,10 @@ namespace tenure::cli {
 
 class HandoverSteps {
  public:
-  /// Of the term that was asked to hand over, at `asked`.
+  /// The leader of `term` was asked to hand over at `asked`.
   HandoverSteps(FencingToken term, BootTime asked) : term_(term), asked_(asked) {}
 
-  /// What is new, for people; nullopt: nothing is.
+  /// The text of a step that was not seen before; nullopt: the view shows none.
   std::optional<std::string> see(const ElectionView& view, BootTime now);
   /// Once the successor has begun. Empty: the handover went without a baton, or it was not seen.
   std::string parts(BootTime begun) const;
@@ -22,14 +22,14 @@ class HandoverSteps {
  private:
   const FencingToken term_;
   const BootTime asked_;
-  std::string znode_;  // of the candidacy that the last offer was to
+  std::string znode_;  // the znode of the candidacy in the last offer
   BatonRecord::State state_{};
   std::optional<BootTime> offered_;
   std::optional<BootTime> accepted_;
   std::optional<BootTime> passed_;
 };
 
-/// What the baton says, for people: who is offered the leadership of the present term, or got it.
+/// The state of the baton as text: to which candidate the leadership is offered or passed, and its answer.
 std::string batonText(const BatonRecord& baton, const ElectionView& view);
 
 }  // namespace tenure::cli

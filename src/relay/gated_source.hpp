@@ -18,8 +18,7 @@ class GatedSource final : public IMessageSource {
       : source_(source), target_(target), clock_(clock) {}
 
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override {
-    const BootTime now = clock_.now();
-    if (target_.isAway() && now < lookedAt_ + lookEvery) {
+    if (target_.isAway() && clock_.now() < lookedAt_ + lookEvery) {
       while (target_.isAway() && clock_.now() < std::min(deadline, lookedAt_ + lookEvery) && !stop.stop_requested())
         clock_.waitUntil(std::min(deadline, clock_.now() + glance), stop);
       if (target_.isAway()) return std::vector<Message>{};

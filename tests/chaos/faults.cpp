@@ -56,7 +56,7 @@ std::int64_t candidacyOf(const Member& member) {
   return at == std::string::npos ? std::numeric_limits<std::int64_t>::max() : std::stoll(log.substr(at + 7));
 }
 
-/// Of those that do not lead the one that has enrolled first.
+/// The standby that has enrolled first.
 Member& nextInLine(Arena& arena) {
   const Member& leader = arena.leader();
   Member* next = nullptr;

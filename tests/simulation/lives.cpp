@@ -21,7 +21,7 @@ void Simulation::startLater(int slot, Duration delay) {
 /// SIGKILL, or an exit. Its supervisor starts another one. What it has started may live on for a while.
 void Simulation::lose(Process& process, Duration restartAfter, bool inOrder) {
   const int number = process.number();
-  // Of a term that was given up the handler may be out still.
+  // The process may have lost its term while a handler still ran.
   if (ghost_.isHandling(number)) ghost_.died(process.token());
   const bool orphans = plan_.spawns && ghost_.isHandling(number) && !drawOneIn(3);
   ghost_.handlerLost(number, orphans);

@@ -37,7 +37,7 @@ class HandedOut {
   /// What marks the rows of acknowledged messages, and shows the attempts of others.
   struct Marks {
     std::vector<Command> commands;
-    std::size_t ofRows = 0;         // of these commands the first so many mark rows
+    std::size_t ofRows = 0;         // the number of commands that mark rows: they come first
     std::vector<std::string> rows;  // ids
     std::vector<std::int64_t> positions;
   };

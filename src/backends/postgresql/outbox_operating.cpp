@@ -87,7 +87,7 @@ Command putBack(const OutboxShape& shape, std::span<const SentMessage> messages)
     const std::optional<std::string> number = takeHeader(rest, numberHeader);
     ids.add(message.id.value);
     groups.add(message.group.value);
-    // What was left out of the letter cannot be inserted; it may have been the headers alone.
+    // A body that the letter does not have cannot be inserted. The letter may lack its headers alone.
     const bool isLeftOut = takeHeader(rest, leftOutHeader) && message.body.empty();
     isLeftOut ? bodies.addNull() : bodies.add(message.body);
     addOrNull(exchanges, takeHeader(rest, exchangeHeader));

@@ -47,7 +47,7 @@ class OutboxRows {
   /// The same for dead ones.
   Command dead(const std::vector<OutboxFailure>& rows) const;
   bool showsAttempts() const noexcept;
-  /// One of them that waits though it was marked: only where a trigger or a policy keeps a mark from its row.
+  /// Finds one of these rows that still waits after its mark. A trigger or a policy of row security can cause that.
   Command stillWaiting(const std::vector<std::string>& ids) const;
   Error markRefused(const std::string& id) const;
   /// Deletes rows that were sent so long ago, the oldest first.

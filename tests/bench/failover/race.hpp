@@ -73,7 +73,7 @@ class Race {
   Member& leader();
   void keepTheQueueFilled();
   std::optional<double> round();
-  /// Whose turn is next, as far as all have led in their order.
+  /// The member behind the leader in the order in which members have enrolled.
   Member& next();
   void ended(Member& leader, bool nextWasFrozen);
   std::size_t othersWatching(const Member& leader) const;

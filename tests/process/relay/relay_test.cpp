@@ -306,7 +306,7 @@ TEST_F(RelayTool, PublishesATableOfTheUsersOwnToTheExchangeOfEachRow) {
   EXPECT_THAT(wrong.output, AllOf(HasSubstr("--from"), HasSubstr("nothing"), HasSubstr("customer")));
 }
 
-/// It would publish the row again and again.
+/// Else the relay would publish the row again and again.
 TEST_F(RelayTool, EndsWithARowThatNoMarkChanges) {
   connect("table", "sqlite");
   const std::string schema = shop().role();

@@ -48,7 +48,7 @@ class RelayOutage : public ToolInElection {
     EXPECT_FALSE(relay.waitForOutput(" inaugurated ", 2, std::chrono::milliseconds{0})) << relay.output();
   }
 
-  /// It takes seconds to start.
+  /// A broker takes seconds to start, so all tests share one.
   static void SetUpTestSuite() { broker_ = std::make_unique<RabbitServer>(); }
   static void TearDownTestSuite() { broker_.reset(); }
 
