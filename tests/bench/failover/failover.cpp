@@ -75,8 +75,8 @@ int measureAll(const Wishes& wishes) {
       "One write to this ensemble takes %.2f ms (median). In the gap of a handover kazoo writes once, and so does "
       "Tenure.\n",
       static_cast<double>(write.count()) / 1e3);
-  Peers peers(ensemble);
-  const System tenure = tenureSystem(ensemble);
+  Peers peers(ensemble, wishes.operation);
+  const System tenure = tenureSystem(ensemble, wishes.operation);
   bool good = true;
   const auto measure = [&](const System& system, const std::string& scenario, std::size_t candidates) {
     const Course course = courseOf(system, faultOf(scenario), candidates, wishes);
@@ -95,8 +95,10 @@ int measureAll(const Wishes& wishes) {
   for (const std::string& scenario : wishes.scenarios) {
     for (const std::size_t candidates : wishes.candidates) measure(tenure, scenario, candidates);
     if (isByItsOwnHand(faultOf(scenario))) continue;
-    for (const std::string& name : wishes.peers)
+    for (const std::string& name : wishes.peers) {
+      if (name == "bare" && faultOf(scenario) != Fault::graceful) continue;
       if (const System* peer = peers.find(name)) measurePeer(*peer, scenario);
+    }
   }
   printFooter(wishes.rounds);
   return good ? 0 : 1;

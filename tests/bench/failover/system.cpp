@@ -31,7 +31,9 @@ Program::Arguments ownSession(Program::Arguments command) {
 
 }  // namespace
 
-System tenureSystem(const Ensemble& ensemble) {
+System tenureSystem(const Ensemble& ensemble, Operation operation) {
+  if (operation == Operation::append)
+    return {"Tenure", false, {TENURE_BINARY_DIR "/test_programs/append_replica"}, SIGUSR1, portsOf(ensemble)};
   return {"Tenure",
           false,
           {TENURE_BINARY_DIR "/test_programs/ledger_replica", "will=1", "batch=1", "pace-ms=1", "execute-ms=1000",
@@ -56,6 +58,8 @@ System Peers::prepare(const std::string& name) {
   if (name == "kazoo") prepareKazoo(system);
   if (name == "curator") prepareCurator(system);
   if (name == "etcd") prepareEtcd(system);
+  if (name == "bare") system.command = ownSession({TENURE_BINARY_DIR "/test_programs/bare_replica"});
+  if (operation_ == Operation::append) system.command.push_back("append=1");
   return system;
 }
 

@@ -24,15 +24,22 @@ struct System {
   std::vector<std::uint16_t> servers;
 };
 
-System tenureSystem(const Ensemble& ensemble);
+/// What an operation is.
+enum class Operation {
+  commit,  // a row in the ledger
+  append,  // a line in a file
+};
+
+System tenureSystem(const Ensemble& ensemble, Operation operation);
 
 /// The peers' programs and servers. Each peer runs as its manual says: kazoo's Election that stops while its
 /// connection is suspended, Curator's LeaderLatch asked before each operation, `etcdctl lock` as long as it runs.
+/// `bare` is a pair written by hand, which only deletes a znode and claims.
 class Peers {
  public:
-  explicit Peers(const Ensemble& ensemble) : ensemble_(ensemble) {}
+  Peers(const Ensemble& ensemble, Operation operation) : ensemble_(ensemble), operation_(operation) {}
 
-  static std::set<std::string> names() { return {"kazoo", "curator", "etcd"}; }
+  static std::set<std::string> names() { return {"kazoo", "curator", "etcd", "bare"}; }
   /// Nullptr when it is not installed; the first who asks for it gets a line on standard error that says why.
   const System* find(const std::string& name);
 
@@ -43,6 +50,7 @@ class Peers {
   void prepareEtcd(System& system);
 
   const Ensemble& ensemble_;
+  const Operation operation_;
   TemporaryFolder folder_;
   std::deque<Program> etcd_;
   std::map<std::string, std::optional<System>> prepared_;

@@ -36,6 +36,9 @@ void apply(Wishes& wishes, const std::string& option, const std::string& value) 
     wishes.peers = split(value);
     for (const std::string& peer : wishes.peers)
       if (!Peers::names().contains(peer)) throw std::invalid_argument("no peer '" + peer + "'; see --help");
+  } else if (option == "--operation") {
+    if (value != "commit" && value != "append") throw std::invalid_argument("no operation '" + value + "'; see --help");
+    wishes.operation = value == "append" ? Operation::append : Operation::commit;
   } else if (option == "--rounds") {
     wishes.rounds = number(value, 1);
   } else if (option == "--session-ms") {
@@ -53,7 +56,8 @@ void apply(Wishes& wishes, const std::string& option, const std::string& value) 
 
 const char* const helpText =
     R"(failover [--candidates 2,16,128,512] [--scenarios graceful,kill,freeze,cut,hang (or frozen-next,segv,abort,exit,oom)]
-         [--rounds 5] [--session-ms 2000] [--peers kazoo,curator,etcd] [--warm-up 2000] [--load 0]
+         [--rounds 5] [--session-ms 2000] [--peers kazoo,curator,etcd,bare] [--warm-up 2000] [--load 0]
+         [--operation commit]
 
 How long nobody leads when the leader goes, on a real ensemble of three servers that this program starts and ends.
 The leader, at work without a rest but a millisecond after each operation, is hit again and again:
@@ -82,10 +86,13 @@ others stand behind them in one crowd process, each with its own ZooKeeper sessi
   tried     operations under a superseded term that reached the store
   accepted  those that it took; anything but 0 of Tenure's fails the run
 
+--operation append  an operation is a line in a file of its own, where else it is a row that is committed to an SQLite
+           file; not for hang, nor for deaths by its own hand
 --load N   a producer appends N messages a second to another queue in the file that all work on
 
---peers runs the same with two candidates of each peer (three in frozen-next), where installed (deploy/install-deps --peers). Each is asked
-before each operation whether it leads; none has a fence, so that what is tried is accepted. Peers wait for --session-ms
+--peers runs the same with two candidates of each peer (three in frozen-next), where installed (deploy/install-deps
+--peers); bare is a pair written by hand that only deletes a znode and claims, for graceful alone. Each is asked before each
+operation whether it leads; none has a fence, so that what is tried is accepted. Peers wait for --session-ms
 in every scenario but graceful, and up to 10 s for a successor of a leader that hangs.
 
 TMPDIR chooses the disk. Compare figures of one run only.
@@ -100,6 +107,10 @@ Wishes wishesFrom(int argc, char** argv) {
     if (i + 1 == argc) throw std::invalid_argument(option + " wants a value");
     apply(wishes, option, argv[i + 1]);
   }
+  for (const std::string& scenario : wishes.scenarios)
+    if (const Fault fault = faultOf(scenario);
+        wishes.operation == Operation::append && (isByItsOwnHand(fault) || fault == Fault::hang))
+      throw std::invalid_argument("--operation append does not go with '" + scenario + "'");
   return wishes;
 }
 

@@ -14,6 +14,7 @@ struct Wishes {
   std::vector<std::size_t> candidates{2, 16, 128, 512};
   std::vector<std::string> scenarios{"graceful", "kill", "freeze", "cut", "hang"};
   std::vector<std::string> peers;
+  Operation operation = Operation::commit;
   int rounds = 5;
   std::chrono::milliseconds session{2'000};
   int warmUp = 2'000;

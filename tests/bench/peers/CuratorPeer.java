@@ -59,6 +59,14 @@ public final class CuratorPeer {
   }
 
   private long operate(long token) throws Exception {
+    if (!words.containsKey("append")) token = writeRow(token);
+    else if (token == 0) token = System.nanoTime();
+    history.write(System.nanoTime() + " " + token + " 1\n");
+    history.flush();
+    return token;
+  }
+
+  private long writeRow(long token) throws Exception {
     try (Statement statement = ledger.createStatement()) {
       statement.execute("BEGIN IMMEDIATE");
       if (token == 0)
@@ -72,8 +80,6 @@ public final class CuratorPeer {
       }
       statement.execute("COMMIT");
     }
-    history.write(System.nanoTime() + " " + token + " 1\n");
-    history.flush();
     return token;
   }
 }

@@ -1,7 +1,8 @@
 """What the Python peers share: their words, one operation on the ledger, and when to stop working.
 
-The ledger and the history are those of ledger_replica. A term's token is one more than the highest in the ledger when
-the term's first operation is done, as these systems give none that grows.
+The ledger and the history are those of ledger_replica; with append=1 an operation is a line in the history alone. A
+term's token is one more than the highest in the ledger when the term's first operation is done, or that operation's
+time, as these systems give none that grows.
 """
 
 import os
@@ -41,10 +42,17 @@ class Replica:
             time.sleep(PACE)
 
     def _operate(self, token):
+        if "append" in self.words:
+            token = token or time.monotonic_ns()
+        else:
+            token = self._write_row(token)
+        self._history.write(f"{time.monotonic_ns()} {token} 1\n")
+        return token
+
+    def _write_row(self, token):
         self._ledger.execute("BEGIN IMMEDIATE")
         if token is None:
             (token,) = self._ledger.execute("SELECT coalesce(max(token), 0) + 1 FROM ledger").fetchone()
         self._ledger.execute("INSERT INTO ledger(message, token) VALUES(?, ?)", (self.id, token))
         self._ledger.execute("COMMIT")
-        self._history.write(f"{time.monotonic_ns()} {token} 1\n")
         return token
