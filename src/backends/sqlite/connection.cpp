@@ -183,6 +183,11 @@ Result<void> Connection::configure(const JournalPlan& plan) {
   return run("PRAGMA synchronous=" + std::string(plan.synchronous));
 }
 
+bool Connection::hasMoved() const noexcept {
+  int moved = 0;
+  return sqlite3_file_control(db_, "main", SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK || moved != 0;
+}
+
 void Connection::limitLooks(std::chrono::milliseconds limit) noexcept {
   constexpr int stepsBetween = 10'000;  // some hundred microseconds
   lookLimit_ = limit;

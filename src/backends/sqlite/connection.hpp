@@ -172,6 +172,9 @@ class Connection {
   void limitLooks(std::chrono::milliseconds limit) noexcept;
 
   void whenBusy(std::function<bool()> ask) { lockWait_.whenOver(std::move(ask)); }
+  void limitLockWait(std::chrono::milliseconds limit) noexcept { lockWait_.limit(limit); }
+  /// Another file has its name now, or none.
+  bool hasMoved() const noexcept;
   bool inTransaction() const noexcept { return sqlite3_get_autocommit(db_) == 0; }
   /// `mayWait`: asked each time that readers have blocked the COMMIT for the lock limit; true tries it again. The
   /// transaction stays open meanwhile.

@@ -55,6 +55,16 @@ storage::Limits Driver::limitsFor(const Options& options) {
 
 // --- the file
 
+Result<void> Driver::prepare(const std::stop_token&) {
+  const Result<void> usable = lookAsStandby(file_.options());
+  Connection* ahead = usable ? file_.openAhead() : nullptr;
+  if (ahead == nullptr) return usable;
+  // What the claim reads first is compiled then. What they find is of no interest.
+  static_cast<void>(sqlite::readFence(*ahead, {}));
+  static_cast<void>(readQueue(*ahead, which_));
+  return usable;
+}
+
 Result<void> Driver::connect(const std::stop_token&) {
   if (connection_) return {};
   Result<std::shared_ptr<Connection>> opened = file_.acquire();
@@ -102,6 +112,7 @@ bool Driver::makeRoom(const Term& term) {
 }
 
 void Driver::release() noexcept {
+  file_.closeAhead();
   if (connection_) connection_->whenBusy({});
   connection_.reset();
   owner_ = {};

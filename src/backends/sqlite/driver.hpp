@@ -1,6 +1,6 @@
 /// SQLite as a driver of the storage core: what is particular to a file, its one lock and its one connection.
 ///
-///   prepare   a look for reading, which is let go at once (standby.hpp)
+///   prepare   a look for reading (standby.hpp); then the file is opened for the claim
 ///   claim     BEGIN IMMEDIATE · read the fence row and the queue's owner · ask what it shall be · write · COMMIT
 ///   commit    BEGIN IMMEDIATE · raise the fence row under its own token · write · COMMIT
 ///   open      the same in pieces, with a handler's statements in between
@@ -38,7 +38,7 @@ class Driver final : public storage::IStoreDriver {
   std::string name() const override { return std::filesystem::absolute(file_.options().file).string(); }
   std::string queue() const override { return which_.name; }
   const storage::Limits& limits() const noexcept override { return limits_; }
-  Result<void> prepare(const std::stop_token&) override { return lookAsStandby(file_.options()); }
+  Result<void> prepare(const std::stop_token& stop) override;
   Result<void> connect(const std::stop_token& stop) override;
   void serve(const QueueIdentity& queue) override { which_.elsewhere = queue; }
   Result<storage::FenceFound> readFence(const ElectionName& election) override;

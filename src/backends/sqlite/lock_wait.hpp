@@ -13,6 +13,7 @@ class LockWait {
  public:
   explicit LockWait(Duration limit) noexcept : limit_(limit) {}
 
+  void limit(Duration limit) noexcept { limit_ = limit; }
   /// Asked when the limit has passed: true starts another wait. Must not use the connection that waits.
   void whenOver(std::function<bool()> ask) { ask_ = std::move(ask); }
 

@@ -1,8 +1,13 @@
 /// The file of one Database: opened by the port that is used first, closed when neither holds it any more.
 #pragma once
 
+#include <sqlite3.h>
+
+#include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "backends/sqlite/connection.hpp"
@@ -23,8 +28,7 @@ class OpenFile {
       if (whenBusy) connection->whenBusy(std::move(whenBusy));
       return connection;
     }
-    Result<std::unique_ptr<Connection>> opened = Connection::open(
-        options_, std::move(whenBusy), whom_ == For::leaders ? OlderSchema::bringForward : OlderSchema::refuse);
+    Result<std::unique_ptr<Connection>> opened = open(std::move(whenBusy));
     const bool mayBeReadOnly =
         !opened && (opened.error().is(Errc::permissionDenied) || opened.error().is(Errc::unavailable));
     if (mayBeReadOnly && whom_ == For::operators)
@@ -39,11 +43,56 @@ class OpenFile {
     return connection;
   }
 
+  /// The next in line has the file open, so that its claim need not. Nothing is made or written, and a lock is waited
+  /// for but a moment; nullptr where that does not do.
+  Connection* openAhead() {
+    if (ahead_ != nullptr && ahead_->hasMoved()) ahead_.reset();
+    if (ahead_ != nullptr || !open_.expired() || !keepsItsMode() || !waitForEmptyJournal()) return ahead_.get();
+    Options patient = options_;
+    patient.create = false;
+    patient.lockLimit = patience;
+    Result<std::unique_ptr<Connection>> opened = Connection::open(patient, {}, OlderSchema::refuse);
+    if (!opened) return nullptr;
+    ahead_ = std::move(*opened);
+    ahead_->limitLockWait(options_.lockLimit);
+    return ahead_.get();
+  }
+  void closeAhead() noexcept { ahead_.reset(); }
+
   const Options& options() const noexcept { return options_; }
   /// Why the file that was acquired can only be read; nullopt where it can be written.
   const std::optional<Error>& whyReadOnly() const noexcept { return whyReadOnly_; }
 
  private:
+  Result<std::unique_ptr<Connection>> open(std::function<bool()> whenBusy) {
+    const OlderSchema older = whom_ == For::leaders ? OlderSchema::bringForward : OlderSchema::refuse;
+    if (auto ahead = std::exchange(ahead_, nullptr); ahead != nullptr && !ahead->hasMoved()) {
+      ahead->whenBusy(whenBusy);
+      if (ensureSchema(*ahead, options_.create, older)) return ahead;
+    }
+    return Connection::open(options_, std::move(whenBusy), older);
+  }
+  /// One that is not empty may be a dead leader's, which only the next leader shall undo.
+  bool waitForEmptyJournal() const {
+    const std::filesystem::path journal = std::filesystem::absolute(options_.file).string() + "-journal";
+    const auto isEmpty = [&journal] {
+      std::error_code absent;
+      const auto size = std::filesystem::file_size(journal, absent);
+      return absent || size == 0;
+    };
+    const BootTime until = BootClock::now() + patience;
+    while (!isEmpty()) {
+      if (BootClock::now() >= until) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    }
+    return true;
+  }
+  /// To open it changes nothing.
+  bool keepsItsMode() const {
+    const JournalPlan plan = journalPlan(sqlite3_libversion_number(), options_.senders);
+    return isInWalMode(std::filesystem::absolute(options_.file)) == (plan.mode == "wal");
+  }
+
   /// Nullopt where nothing can be read either.
   std::optional<Result<std::unique_ptr<Connection>>> lookOnly() const {
     Result<std::unique_ptr<Connection>> reading = Connection::look(options_);
@@ -54,11 +103,13 @@ class OpenFile {
   }
 
   static constexpr std::chrono::seconds longestLook{1};
+  static constexpr std::chrono::milliseconds patience{50};
 
   Options options_;
   const For whom_;
   std::optional<Error> whyReadOnly_{};
   std::weak_ptr<Connection> open_;
+  std::unique_ptr<Connection> ahead_;
 };
 
 }  // namespace tenure::sqlite

@@ -6,6 +6,7 @@
 #include "support/program.hpp"
 #include "support/results.hpp"
 #include "support/sqlite_world.hpp"
+#include "support/terms.hpp"
 #include "tenure/spi/store.hpp"
 
 namespace tenure::sqlite {
@@ -25,6 +26,13 @@ class SqliteStandby : public testing::Test {
   Result<void> checkSql(const std::string& sql) {
     const SqlParameter parameters[] = {{":id", ""}, {":body", ""}};
     return replica.store->checkSql(sql, parameters);
+  }
+  /// This process, in whatever descriptor.
+  static bool holdsOpen(const std::filesystem::path& file) {
+    std::error_code ignored;
+    for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd"))
+      if (std::filesystem::read_symlink(each.path(), ignored) == std::filesystem::absolute(file)) return true;
+    return false;
   }
   static std::string contentOf(const std::filesystem::path& file) {
     std::ifstream in(file, std::ios::binary);
@@ -59,6 +67,35 @@ TEST_F(SqliteStandby, WaitsForNoLockAndHoldsNone) {
 
   EXPECT_EQ(sqlite3_exec(leader, "ROLLBACK; BEGIN EXCLUSIVE; COMMIT", nullptr, nullptr, nullptr), SQLITE_OK);
   sqlite3_close(leader);
+}
+
+TEST_F(SqliteStandby, ClaimsInTheFileThatIsThereThen) {
+  makeFile();
+  const std::filesystem::path file = world.options().file;
+  const std::string before = contentOf(file);
+  EXPECT_THAT(prepare(), succeeds());
+  std::filesystem::rename(file, file.string() + ".old");
+  std::ofstream(file, std::ios::binary) << before;  // restored from a backup
+
+  ASSERT_THAT(replica.store->claim(test::TestTerm(7)), succeeds());
+
+  EXPECT_NE(contentOf(file), before);
+  EXPECT_EQ(contentOf(file.string() + ".old"), before);
+}
+
+TEST_F(SqliteStandby, LooksAtTheSchemaOnceMoreWhenItClaims) {
+  makeFile();
+  EXPECT_THAT(prepare(), succeeds());
+  world.meddle("UPDATE tenure_schema SET version = 999");
+  EXPECT_THAT(replica.store->claim(test::TestTerm(7)), failsWith(Errc::configurationRefused));
+}
+
+TEST_F(SqliteStandby, KeepsTheFileOpenForItsClaim) {
+  makeFile();
+  EXPECT_THAT(prepare(), succeeds());
+  EXPECT_TRUE(holdsOpen(world.options().file));
+  replica.store->release();
+  EXPECT_FALSE(holdsOpen(world.options().file)) << "it is not the next in line any more";
 }
 
 TEST_F(SqliteStandby, LeavesItsOwnProcessTheLocksOfATransaction) {
