@@ -9,6 +9,7 @@ namespace {
 constexpr double memory = 0.9;       // of each commit, what is left of it after the next one
 constexpr double leastSpread = 0.1;  // of sizes around their mean, below which they draw no line
 constexpr double unnoticed = 1e-3;
+constexpr double firstWork = 2e-3;
 
 double secondsOf(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
@@ -19,7 +20,9 @@ BatchSizer::BatchSizer(std::size_t most, Duration target, bool fixed)
 
 Duration BatchSizer::workLimit(std::size_t messages) const noexcept {
   const double commit = fixed_ ? 0 : commitFixed_ + commitEachMessage_ * static_cast<double>(messages);
-  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(std::max(target_ - commit, target_ / 2)));
+  double limit = std::max(target_ - commit, target_ / 2);
+  if (!fixed_ && sums_.commits <= 0) limit = std::min(limit, firstWork);
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(limit));
 }
 
 void BatchSizer::committed(std::size_t messages, Duration work, Duration commit) {

@@ -128,11 +128,16 @@ TEST(BatchSizer, SmallBatchesOfAQuietQueueDoNotShrinkTheNextLargeOne) {
 
 TEST(BatchSizer, WorkEndsSoEarlyThatTheCommitIsInTime) {
   BatchSizer sizer(1024, 20ms, false);
-  EXPECT_EQ(sizer.workLimit(1), 20ms) << "as long as nothing is known";
+  EXPECT_EQ(sizer.workLimit(1), 2ms) << "a term's first commit comes soon";
 
   settleDown(sizer, {.handler = 100us, .commitFixed = 5ms});
 
   EXPECT_NEAR(std::chrono::duration<double>(sizer.workLimit(1)).count(), 0.015, 0.0005);
+}
+
+TEST(BatchSizer, TheFirstBatchOfAShortTargetEndsWithIt) {
+  EXPECT_EQ(BatchSizer(64, 1ms, false).workLimit(1), 1ms);
+  EXPECT_EQ(BatchSizer(64, 0ms, false).workLimit(1), 0ms);
 }
 
 TEST(BatchSizer, AFixedSizeStays) {

@@ -22,6 +22,14 @@ class CommitterTest : public PartTest {
     for (std::size_t i = 0; i < ids.size(); ++i) hand.settle();
   }
   bool isOver(Duration lastRun = {}) { return committer().isOver(hand, lastRun, now); }
+  /// Of the term.
+  void commitFirst() {
+    settle({"first"});
+    close();
+    committer().committed(hand, now);
+    committer().forget();
+    hand.leave();
+  }
   Commit close() { return committer().close(hand, {}, std::nullopt, now); }
 
   LaneQueue hand;
@@ -44,6 +52,7 @@ TEST_F(CommitterTest, IsOverWhenItIsFull) {
 
 TEST_F(CommitterTest, IsOverWhenAnotherMessageWouldMissTheLatencyTarget) {
   options.latencyTarget = 20ms;
+  commitFirst();
   committer().begin(now.boot);
   settle({"a"});
   hand.grant(10);
@@ -51,6 +60,15 @@ TEST_F(CommitterTest, IsOverWhenAnotherMessageWouldMissTheLatencyTarget) {
 
   EXPECT_FALSE(isOver(1ms));
   EXPECT_TRUE(isOver(10ms));
+}
+
+TEST_F(CommitterTest, TheFirstOfATermIsOverSoon) {
+  committer().begin(now.boot);
+  settle({"a"});
+  hand.grant(10);
+
+  EXPECT_FALSE(isOver(1ms));
+  EXPECT_TRUE(isOver(2ms));
 }
 
 TEST_F(CommitterTest, IsOverWhenTheRecordCoversNoMoreOrSomebodyWants) {
