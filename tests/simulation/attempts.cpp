@@ -57,7 +57,7 @@ void Attempts::claimed() {
 bool Attempts::mayBeMany() const noexcept {
   if (areFew()) return false;
   const std::size_t batches = 2 * options_.maxBatch * std::max<std::size_t>(options_.ordering.lanes, 1);
-  return std::max(inWork_.ids.size(), batches) > consuming::fewSuspects;
+  return inWork_.ids.size() + (inWork_.more || isClaimed_ ? batches : 0) > consuming::fewSuspects;
 }
 
 bool Attempts::isNarrowedDown(const MessageId& id, const Suspect& suspect) const {
