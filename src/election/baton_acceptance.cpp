@@ -9,10 +9,12 @@ void BatonAcceptance::look() {
   marker_ = at_.newTicket();
   at_.act(action::Read{read_, action::Subject::baton, at_.paths.baton, isWatched_});
   at_.act(action::Read{marker_, action::Subject::batonMarker, at_.paths.marker, false});
+  if (leaseFrom_) pause_.foresee();
 }
 
 void BatonAcceptance::resume() {
   write_ = 0;
+  pause_.dropTickets();
   if (read_ == 0) return;
   offer_.reset();  // the answer may have been lost
   look();

@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "election/own_terms.hpp"
+#include "election/pause_watch.hpp"
 #include "election/preparation.hpp"
 
 namespace tenure {
@@ -25,8 +26,8 @@ class BatonAcceptance {
     passed,    // we lead: see node()
   };
 
-  BatonAcceptance(Contention& at, SessionHealth& health, Preparation& preparation, OwnTerms& terms)
-      : at_(at), health_(health), preparation_(preparation), terms_(terms) {}
+  BatonAcceptance(Contention& at, SessionHealth& health, Preparation& preparation, OwnTerms& terms, PauseWatch& pause)
+      : at_(at), health_(health), preparation_(preparation), terms_(terms), pause_(pause) {}
 
   void look();
   /// Connected again.
@@ -55,6 +56,7 @@ class BatonAcceptance {
   SessionHealth& health_;
   Preparation& preparation_;
   OwnTerms& terms_;
+  PauseWatch& pause_;
   Ticket read_ = 0;         // the read of `baton`
   bool isWatched_ = false;  // by that read: only while the baton names us, or each offer would wake the whole line
   Ticket marker_ = 0;

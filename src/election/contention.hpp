@@ -42,6 +42,7 @@ enum class ElectionPhase {
   lost,         // term over without our doing; the career is on its way home
   leavingLine,  // its znode is given back, unless the baton was passed to it
   resigning,    // gives its znode back
+  yielding,     // its znode is gone: the successor's write goes first
   backingOff,
   closing,
   over,

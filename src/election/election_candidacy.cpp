@@ -62,7 +62,7 @@ void ElectionMachine::rank() {
 void ElectionMachine::handle(const input::Listed& in) {
   if (const auto news = look_.listed(in.ticket, in.names, steering_.wishes()); news != LineLook::News::foreign)
     return heed(news);
-  heed(place_.listed(in.ticket, in.names));
+  if (!heed(place_.listed(in.ticket, in.names))) heed(successor_.listed(in.ticket, in.names));
 }
 
 void ElectionMachine::handle(const input::Statted& in) {

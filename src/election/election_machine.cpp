@@ -27,7 +27,8 @@ ElectionMachine::ElectionMachine(ElectionMachineSettings settings, Random random
       steering_(at_, health_, look_),
       pause_(at_, record_),
       terms_(at_, health_, record_),
-      acceptance_(at_, health_, preparation_, terms_),
+      successor_(at_),
+      acceptance_(at_, health_, preparation_, terms_, pause_),
       report_(at_),
       electionBackoff_(firstBackoff, longestBackoff, random.fork()),
       termBackoff_(firstBackoff, longestBackoff, random.fork()) {}
@@ -83,6 +84,8 @@ void ElectionMachine::sessionGone(EndReason reason) {
   preparation_.undo();
   if (at_.own) {
     loseCandidacy(reason, "the session expired");
+  } else if (at_.phase == Phase::yielding) {
+    finishResignation();
   } else if (at_.phase != Phase::lost && at_.phase != Phase::resigning && at_.phase != Phase::closing) {
     newCandidacy(0ns);
   }
@@ -110,6 +113,7 @@ void ElectionMachine::resume() {
       return health_.probeNow();
     case Phase::leavingLine: return resign(Resignation::unclean, false);
     case Phase::resigning: return sendResignation();
+    case Phase::yielding: return finishResignation();
     case Phase::lost:
     case Phase::backingOff:
     case Phase::closing:
@@ -126,6 +130,7 @@ void ElectionMachine::handle(const input::NodeRead& in) {
   if (heed(place_.read(in.ticket, in.node))) return;
   if (heed(acceptance_.read(in.ticket, in.node))) return;
   if (marker_.isOurs(in.ticket)) return markerRead(in.node);
+  if (heed(successor_.read(in.ticket, in.node))) return;
   if (steering_.read(in.ticket, in.node) || pause_.read(in.ticket, in.node)) return;
   heed(look_.read(in.ticket, in.node));
 }
@@ -155,7 +160,8 @@ void ElectionMachine::handle(const input::Changed& in) {
     if (at_.phase == Phase::ranking) marker_.forget();  // the marker that was read is out of date
     return;
   }
-  if (heed(acceptance_.changed(in.ticket)) || steering_.changed(in.ticket)) return;
+  if (heed(acceptance_.changed(in.ticket)) || heed(successor_.changed(in.ticket))) return;
+  if (steering_.changed(in.ticket)) return;
   pause_.changed(in.ticket);
 }
 
@@ -176,6 +182,7 @@ std::optional<BootTime> ElectionMachine::wakeAt() const {
     also(terms_.barrier().limit());
     if (const auto due = marker_.askAt(); due && terms_.barrier().endsWithHolder()) also(*due);
   }
+  if (at_.phase == Phase::yielding) also(successor_.until());
   if (at_.phase == Phase::office) {
     if (const std::optional<BootTime> due = steering_.wakeAt()) also(*due);
     if (const std::optional<BootTime> due = pause_.wakeAt()) also(*due);
@@ -186,6 +193,7 @@ std::optional<BootTime> ElectionMachine::wakeAt() const {
 void ElectionMachine::handle(const input::Tick&) {
   if (leaveBy_ && at_.now.boot >= *leaveBy_) return close();
   if (at_.phase != Phase::closing) health_.tellAbsence();
+  if (at_.phase == Phase::yielding && successor_.isDue()) return finishResignation();
   if (retryAt_ && at_.now.boot >= *retryAt_) {
     retryAt_.reset();
     if (at_.phase == Phase::backingOff) return begin();
@@ -261,6 +269,7 @@ void ElectionMachine::dropTickets() {
   enrolment_.dropTickets();
   place_.dropTickets();
   marker_.dropTickets();
+  successor_.dropTickets();
   look_.dropTickets();
   steering_.dropTickets();
   pause_.dropTickets();
@@ -324,7 +333,7 @@ void ElectionMachine::handle(const input::LeaveAsked& in) {
   if (!at_.connected) return close();
   if (at_.phase == Phase::office || at_.phase == Phase::lost) return resign(in.how, false);
   // A busy marker on its way is waited for and taken back.
-  if (at_.phase == Phase::marking || at_.phase == Phase::resigning) return;
+  if (at_.phase == Phase::marking || at_.phase == Phase::resigning || at_.phase == Phase::yielding) return;
   if (!at_.own) return close();
   leaveLine();
 }
@@ -377,6 +386,7 @@ std::string ElectionMachine::describe() const {
                                    "out of office",
                                    "leaving the line",
                                    "resigning",
+                                   "letting its successor go first",
                                    "backing off",
                                    "leaving",
                                    "over"};

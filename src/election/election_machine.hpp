@@ -24,6 +24,7 @@
 ///   begins any.
 /// - Each candidacy says whether its career is ready. A candidate that is next, or oldest, and is not ready goes to the
 ///   back when somebody behind it is.
+/// - A leader that has given its znode back writes nothing until its successor has taken office, for a moment at most.
 /// - A candidate that cannot go on gets out of the way (its znode is deleted), says why, and comes back after
 ///   a backoff. Only refused credentials or settings end the contending.
 /// - An observer enrols in a folder of its own and stays there.
@@ -45,6 +46,7 @@
 #include "election/preparation.hpp"
 #include "election/session_health.hpp"
 #include "election/steering.hpp"
+#include "election/successor_watch.hpp"
 
 namespace tenure {
 
@@ -130,6 +132,8 @@ class ElectionMachine {
   void nameHeir();
   void tellPassed();
   void resigned(const Result<void>& result);
+  void yield();
+  bool heed(SuccessorWatch::News news);
   void finishResignation();
 
   // election_readiness.cpp: what others make of our readiness
@@ -155,6 +159,7 @@ class ElectionMachine {
   Steering steering_;
   PauseWatch pause_;
   OwnTerms terms_;
+  SuccessorWatch successor_;
   BatonAcceptance acceptance_;
   LateReport report_;
 

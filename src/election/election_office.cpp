@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A create of ours that the servers handle together with our successor's write would hold up its taking office.
+// A create of ours that the servers handle beside our successor's first questions would hold it up.
 constexpr Duration afterYou = 10ms;
 
 }  // namespace
@@ -198,6 +198,8 @@ void ElectionMachine::resigned(const Result<void>& result) {
   if (result) return finishResignation();
   const Error& error = result.error();
   const bool final = error.is(Errc::notFound) || error.is(Errc::versionMismatch);
+  // After a baton the marker has changed hands already.
+  if (result && health_.hasServed() && !terms_.isPassing()) return yield();
   // The znode had gone before, or the marker is no longer ours: what is left to do is to go.
   if (final) return terms_.concede() ? sendResignation() : finishResignation();
   if (pausedBy(error)) return;
@@ -208,7 +210,19 @@ void ElectionMachine::resigned(const Result<void>& result) {
 void ElectionMachine::finishResignation() {
   terms_.setCareerHome(false);
   report_.look();
+void ElectionMachine::yield() {
+  const FencingToken ours = at_.token();
+  at_.own.reset();
+  successor_.begin(ours);
+}
+
+bool ElectionMachine::heed(SuccessorWatch::News news) {
+  if (news == SuccessorWatch::News::over && at_.phase == Phase::yielding) finishResignation();
+  return news != SuccessorWatch::News::foreign;
+}
+
   if (leaving_ && report_.isUnderWay()) return;  // the last word; the limit for leaving holds
+  at_.phase = Phase::resigning;
   if (!failedTerm_) termBackoff_.reset();
   if (failedTerm_ && at_.settings.self.readiness != Readiness::unknown)
     at_.settings.self.readiness = Readiness::checking;

@@ -16,7 +16,12 @@ constexpr std::chrono::seconds lookAfterRefusal{10};
 void PauseWatch::begin() {
   pause_.reset();
   isRead_ = isRefusalTold_ = false;
+  if (!std::exchange(isForeseen_, false)) look();
+}
+
+void PauseWatch::foresee() {
   look();
+  isForeseen_ = true;
 }
 
 void PauseWatch::resume() {
@@ -31,7 +36,9 @@ void PauseWatch::look() {
 
 bool PauseWatch::read(Ticket ticket, const Result<Node>& node) {
   if (!isOurs(ticket)) return false;
-  if (!node && node.error().is(Errc::notFound)) {
+  if (at_.phase != ElectionPhase::office) {  // it did not come to the term
+    dropTickets();
+  } else if (!node && node.error().is(Errc::notFound)) {
     heed(std::nullopt);
     at_.act(action::EnsurePath{watch_.ticket, at_.paths.pause, {}});
   } else if (!node) {

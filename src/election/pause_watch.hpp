@@ -3,7 +3,9 @@
 ///
 ///     elected ── unread ──► none ⇄ paused ──► paused, and at rest
 ///
-/// The first read of a term goes out after the write that took office, so it sees every pause that was written before.
+/// The first read of a term is answered after the write that took office, so it sees every pause that was written
+/// before. One who may be passed the baton sends it together with each look at the baton: the answer comes after that
+/// of the baton.
 #pragma once
 
 #include "election/own_record.hpp"
@@ -16,12 +18,17 @@ class PauseWatch {
 
   /// We have taken office: nothing is read yet.
   void begin();
+  /// We look whether the baton was passed to us.
+  void foresee();
   /// Connected again, in office.
   void resume();
   void tick();
   /// When to look again, or when the pause ends: the sooner of both.
   std::optional<BootTime> wakeAt() const;
-  void dropTickets() noexcept { watch_ = {}; }
+  void dropTickets() noexcept {
+    watch_ = {};
+    isForeseen_ = false;
+  }
 
   // Each tells whether the ticket is ours:
   bool read(Ticket ticket, const Result<Node>& node);
@@ -43,6 +50,7 @@ class PauseWatch {
   std::optional<Pause> pause_;       // that our term keeps to
   BootTime seen_{};                  // when it was read first
   std::optional<BootTime> lookDue_;  // after a look that failed
+  bool isForeseen_ = false;          // asked before the term
   bool isRead_ = false;              // in this term
   bool isRefusalTold_ = false;
 };

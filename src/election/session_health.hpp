@@ -73,8 +73,8 @@ class SessionHealth {
  private:
   bool probing() const noexcept { return at_.phase == ElectionPhase::barrier || at_.phase == ElectionPhase::office; }
   bool visiting() const noexcept {
-    return at_.connected && !probing() && !at_.observes() && at_.phase != ElectionPhase::closing &&
-           at_.phase != ElectionPhase::over;
+    return at_.connected && !probing() && !at_.observes() && at_.phase != ElectionPhase::yielding &&
+           at_.phase != ElectionPhase::closing && at_.phase != ElectionPhase::over;
   }
   BootTime visitDue() const noexcept { return visitedAt_ + touches_.interval(); }
   void away(Duration patience);

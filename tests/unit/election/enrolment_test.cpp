@@ -138,7 +138,7 @@ TEST(Enrolment, NotEvenOneFromTwoTermsAgo) {
   machine.takeOffice(10);
   const std::string first = machine.ownName();
   machine.feed(input::ResignAsked{});
-  machine.written(Purpose::resign);
+  machine.resigned();
   machine.advance(20ms);
   machine.enrolled(20, "0000000002");
   machine.listed({machine.ownName()});
@@ -158,7 +158,7 @@ TEST(Enrolment, ANameThatServedBeforeIsNotUsedAgain) {
   machine.takeOffice(10);
   const std::string first = machine.ownName();
   machine.feed(input::ResignAsked{});
-  machine.written(Purpose::resign);
+  machine.resigned();
   machine.advance(20ms);
 
   machine.enrolled(30);  // the parent was made anew and counts from the same number

@@ -193,7 +193,7 @@ TEST(Fates, WhoLeavesBeforeItsTurnTouchesNobodysMarker) {
   MachineDriver machine;
   machine.takeOffice(10);
   machine.feed(input::ResignAsked{Resignation::clean, false});
-  machine.written(Purpose::resign);
+  machine.resigned();
   machine.advance(1s);
   CreatedNode created{MachineDriver::pathOf(nameOf(ourUuid, "0000000003")), {}};
   created.stat.czxid = 30;

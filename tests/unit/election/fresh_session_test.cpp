@@ -76,7 +76,7 @@ TEST_F(FreshSession, IsKeptWhileACandidacyBacksOff) {
   becomeOldest();
   machine.written(Purpose::markBusy);
   machine.feed(input::ResignAsked{Resignation::clean, /*failed=*/true});
-  machine.written(Purpose::resign);
+  machine.resigned();
   machine.wait(60s);
   machine.enrolled(30, "0000000003");
   machine.listed({machine.ownName()});

@@ -50,6 +50,7 @@ class MachineDriver {
  public:
   static constexpr std::int64_t ourSession = 70;
   static constexpr std::int64_t theirSession = 80;
+  static constexpr std::int64_t lastToken = 1'000'000;
 
   explicit MachineDriver(ElectionMachineSettings with = settings()) : machine_(std::move(with), Random{1}) {}
 
@@ -128,6 +129,11 @@ class MachineDriver {
   void written(action::Purpose purpose, const Result<void>& result = {}) { writtenAt(purpose, now_.boot, result); }
   void writtenAt(action::Purpose purpose, BootTime sentAt, const Result<void>& result = {}) {
     feed(input::Written{lastWrite(purpose).ticket, sentAt, result});
+  }
+  /// Its resignation is written, and its successor has taken office.
+  void resigned() {
+    written(action::Purpose::resign);
+    markerIs(busyMarker(lastToken, 0ms));
   }
   void removed(const Result<void>& result = {}) {
     feed(input::Written{last<action::Remove>().ticket, now_.boot, result});

@@ -246,7 +246,7 @@ TEST(Office, AResignedLeaderEnrolsAgainAtTheBackAMomentAfterItsSuccessor) {
   MachineDriver machine;
   machine.takeOffice(10);
   machine.feed(input::ResignAsked{});
-  machine.written(Purpose::resign);
+  machine.resigned();
   EXPECT_FALSE(machine.did<action::Enrol>());
   EXPECT_LE(machine.wakeAt(), machine.now() + 20ms);
   machine.advance(20ms);
@@ -257,7 +257,7 @@ TEST(Office, AFailedTermWaitsBeforeTheNextCandidacy) {
   MachineDriver machine;
   machine.takeOffice(10);
   machine.feed(input::ResignAsked{Resignation::clean, true});
-  machine.written(Purpose::resign);
+  machine.resigned();
   EXPECT_FALSE(machine.did<action::Enrol>());
   machine.advance(60s);
   EXPECT_TRUE(machine.did<action::Enrol>());
@@ -285,7 +285,7 @@ TEST(Office, AProbeOutstandingAtTheResignationIsForgotten) {
   machine.feed(input::Written{probe, machine.now(), Error{Errc::notFound}});
   EXPECT_TRUE(machine.didNothing());
   EXPECT_EQ(machine.phase(), Phase::resigning);
-  machine.written(Purpose::resign);
+  machine.resigned();
   EXPECT_TRUE(machine.told<CandidacyLost>().empty());
 }
 
@@ -323,7 +323,7 @@ TEST(Office, LeavingResignsFirst) {
   machine.takeOffice(10);
   machine.feed(input::LeaveAsked{});
   EXPECT_TRUE(machine.wrote(Purpose::resign));
-  machine.written(Purpose::resign);
+  machine.resigned();
   EXPECT_TRUE(machine.did<action::CloseSession>());
 }
 

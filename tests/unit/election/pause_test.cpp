@@ -194,7 +194,7 @@ TEST_F(PausedElection, ALeaderThatHandsOverRestsNoMore) {
   tellRest();
   machine.written(Purpose::publish);
   machine.feed(input::ResignAsked{});
-  machine.written(Purpose::resign);
+  machine.resigned();
   EXPECT_EQ(parseCandidateRecord(machine.last<action::Enrol>().data).rests, WallTime{});
 }
 

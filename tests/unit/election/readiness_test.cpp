@@ -142,7 +142,7 @@ TEST_F(OwnRecord, OfAFormerLeaderSaysThatItIsReadyUnlessItsTermFailed) {
     former.takeOffice(10);
     former.feed(input::ReadinessTold{Readiness::inaugurated, {}});
     former.feed(input::ResignAsked{Resignation::clean, failed});
-    former.written(Purpose::resign);
+    former.resigned();
     former.advance(1s);
     EXPECT_EQ(parseCandidateRecord(former.last<action::Enrol>().data).readiness,
               failed ? Readiness::checking : Readiness::ready);

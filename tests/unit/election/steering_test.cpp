@@ -341,7 +341,7 @@ TEST(Preferred, EachFailedTermDoublesTheTimeItStandsBy) {
   machine.markerIs(idleMarker());
   machine.written(Purpose::markBusy);
   machine.feed(input::ResignAsked{Resignation::clean, /*failed=*/true});
-  machine.written(Purpose::resign);
+  machine.resigned();
   machine.wait(30s);
   EXPECT_EQ(recordOf(machine).preferredAfter, 120s);
 
@@ -350,7 +350,7 @@ TEST(Preferred, EachFailedTermDoublesTheTimeItStandsBy) {
   machine.markerIs(idleMarker());
   machine.written(Purpose::markBusy);
   machine.feed(input::ResignAsked{});
-  machine.written(Purpose::resign);
+  machine.resigned();
   machine.advance(20ms);
   EXPECT_EQ(recordOf(machine).preferredAfter, 60s) << "a term that ended well";
 }

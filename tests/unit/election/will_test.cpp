@@ -87,7 +87,7 @@ TEST(Will, ACleanResignationUnderWayStaysWilled) {
   machine.feed(input::ResignAsked{Resignation::clean, false});
   EXPECT_THAT(resignationOf(machine), SizeIs(3));
 
-  machine.written(action::Purpose::resign);
+  machine.resigned();
   EXPECT_THAT(resignationOf(machine), IsEmpty());
 }
 
@@ -160,7 +160,7 @@ TEST(Will, NothingIsLeftOnceItHasLeft) {
   MachineDriver machine;
   machine.takeOffice();
   machine.feed(input::LeaveAsked{Resignation::clean});
-  machine.written(action::Purpose::resign);
+  machine.resigned();
   EXPECT_TRUE(willOf(machine)) << "the session is still there";
 
   machine.feed(input::Closed{});
