@@ -50,6 +50,12 @@ struct BatchCommitted {
     f("messages", messages), f("last_position", lastPosition), f("took_us", took), f("limit", limit);
   }
 };
+struct FirstCommit {
+  TENURE_EVENT("first_commit", info)  // of a term's messages
+  std::size_t messages = 0;
+  std::optional<std::chrono::microseconds> sinceRequest{};  // see Elected
+  void fields(auto&& f) const { f("messages", messages), f("since_request_us", sinceRequest); }
+};
 struct BatchSplit {
   TENURE_EVENT("batch_split", warn)
   std::size_t messages = 0;  // what their handler did not get done together is handled one by one; an attempt of none

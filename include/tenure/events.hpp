@@ -82,20 +82,19 @@ struct Warned {
 
 #undef TENURE_EVENT
 
-using EventBody =
-    std::variant<SessionConnected, NotConnected, SessionSuspended, SessionExpired, Enrolled, EnrolledAsObserver,
-                 StoodBy, ForeignChildIgnored, BarrierBegan, BarrierEnded, Elected, CandidacyLost, ElectionFailed,
-                 HandoverAsked, HandoverScheduled, HandoverDeclined, HandoverCancelled, HandoverOffered,
-                 HandoverAccepted, HandoverRefused, BatonPassed, CandidateSentBack, SettingsDiffer, SteppedAside,
-                 LeaseSoftLimitPassed, Prepared, NotReady, Ready, TermBegan, Inaugurated, PhaseFailed, PhaseOverran,
-                 Paused, CameToRest, Resumed, TermEnded, GaveUp, Left, LastWillReady, LastWillOff, LastWillLost,
-                 FenceClaimed, FenceRefused, CommitFenced, StoreBusy, HolderEvicted, BatchCommitted, DuplicateDropped,
-                 AttemptFailed, MessagePostponed, MessagesPublished, MessageForgone, SuspectsFound, MessageSuspected,
-                 MessageDeadLettered, KeysPruned, KeyAlarmRaised, ScheduledLate, QueueUnread, BeyondHorizon,
-                 OutageBegan, OutageEnded, CommandStarted, CommandEnded, StatusReported, HttpServed, Reloaded, Warned,
-                 RequestsCoalesced, MessageHeldBack, MessageSkipped, QueueBlocked, QueueUnblocked, BatchSplit,
-                 MessageKept, GapFound, GapSkipped, ConsumerStopped, ConsumerResumed, ClockDistrusted, MessageStuck,
-                 LeaderStuck, QueueHeldUp, SpoolBegan, SpoolEmptied, SpoolRefused, SpoolDamaged, MessagesGivenUp>;
+using EventBody = std::variant<
+    SessionConnected, NotConnected, SessionSuspended, SessionExpired, Enrolled, EnrolledAsObserver, StoodBy,
+    ForeignChildIgnored, BarrierBegan, BarrierEnded, Elected, CandidacyLost, ElectionFailed, HandoverAsked,
+    HandoverScheduled, HandoverDeclined, HandoverCancelled, HandoverOffered, HandoverAccepted, HandoverRefused,
+    BatonPassed, CandidateSentBack, SettingsDiffer, SteppedAside, LeaseSoftLimitPassed, Prepared, NotReady, Ready,
+    TermBegan, Inaugurated, PhaseFailed, PhaseOverran, Paused, CameToRest, Resumed, TermEnded, GaveUp, Left,
+    LastWillReady, LastWillOff, LastWillLost, FenceClaimed, FenceRefused, CommitFenced, StoreBusy, HolderEvicted,
+    BatchCommitted, FirstCommit, DuplicateDropped, AttemptFailed, MessagePostponed, MessagesPublished, MessageForgone,
+    SuspectsFound, MessageSuspected, MessageDeadLettered, KeysPruned, KeyAlarmRaised, ScheduledLate, QueueUnread,
+    BeyondHorizon, OutageBegan, OutageEnded, CommandStarted, CommandEnded, StatusReported, HttpServed, Reloaded, Warned,
+    RequestsCoalesced, MessageHeldBack, MessageSkipped, QueueBlocked, QueueUnblocked, BatchSplit, MessageKept, GapFound,
+    GapSkipped, ConsumerStopped, ConsumerResumed, ClockDistrusted, MessageStuck, LeaderStuck, QueueHeldUp, SpoolBegan,
+    SpoolEmptied, SpoolRefused, SpoolDamaged, MessagesGivenUp>;
 
 struct Event {
   WallTime at{};

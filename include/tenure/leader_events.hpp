@@ -78,7 +78,8 @@ struct Elected {
   TENURE_EVENT("elected", info)
   std::string znode;
   std::chrono::milliseconds idle{};  // since the term before ended in order, by its leader's clock; 0: not known
-  void fields(auto&& f) const { f("znode", znode), f("idle_ms", idle); }
+  std::optional<std::chrono::microseconds> sinceRequest{};  // to hand over, as its leader heard of it; none: no request
+  void fields(auto&& f) const { f("znode", znode), f("idle_ms", idle), f("since_request_us", sinceRequest); }
 };
 struct CandidacyLost {
   TENURE_EVENT("candidacy_lost", warn)
@@ -186,7 +187,8 @@ struct TermBegan {
 struct Inaugurated {
   TENURE_EVENT("inaugurated", info)
   std::chrono::milliseconds took{};
-  void fields(auto&& f) const { f("took_ms", took); }
+  std::optional<std::chrono::microseconds> sinceRequest{};  // see Elected
+  void fields(auto&& f) const { f("took_ms", took), f("since_request_us", sinceRequest); }
 };
 struct PhaseFailed {
   TENURE_EVENT("phase_failed", error)
@@ -224,8 +226,11 @@ struct TermEnded {
   TENURE_EVENT("term_ended", info)
   EndReason reason = EndReason::none;
   std::chrono::milliseconds served{};
-  bool clean = true;  // the marker was set idle
-  void fields(auto&& f) const { f("reason", toString(reason)), f("served_ms", served), f("clean", clean); }
+  bool clean = true;                                        // the marker was set idle
+  std::optional<std::chrono::microseconds> sinceRequest{};  // to hand over or to stop; none: nothing was asked
+  void fields(auto&& f) const {
+    f("reason", toString(reason)), f("served_ms", served), f("clean", clean), f("since_request_us", sinceRequest);
+  }
 };
 struct GaveUp {
   TENURE_EVENT("gave_up", error)  // the replica leaves the race for good

@@ -100,6 +100,9 @@ class Term {
   /// Asks a long phase to come back early. Requested when the term is ending for whatever reason.
   std::stop_token stopToken() const noexcept;
   EndReason endReason() const noexcept;
+  /// When the leader before was asked to hand over or to stop, by this machine's clock; nullopt: its term ended without
+  /// a request. Exact on that leader's machine; on another one it errs as much as the two calendar clocks differ.
+  std::optional<BootTime> requestedAt() const noexcept;
 
   /// Tells the watchdog that the running phase makes progress: its limit counts from here, unless the term is ending.
   void reportProgress() const noexcept;

@@ -75,6 +75,7 @@ void CareerMachine::handle(const Elected& input) {
   office_ = Office{};
   office_->term = input.term;
   office_->began = now_;
+  office_->followsRequest = input.askedAt;
   office_->hold = input.hold;
   mayPrepare_ = mayCheck_ = next_ = false;
   lookAgain_ = never;
@@ -101,6 +102,7 @@ void CareerMachine::handle(const TermLost& input) {
 
 void CareerMachine::handle(const HandoverAsked& input) {
   if (!office_ || office_->term != input.term || office_->ending != EndReason::none) return;
+  if (!office_->askedAt) office_->askedAt = input.askedAt.value_or(now_);
   if (office_->worksUntil != never) return endTerm(EndReason::stopAsked);
   if (!input.by.empty()) act(Tell{input.term, tenure::HandoverAsked{input.by}});
   drain();
@@ -117,6 +119,7 @@ void CareerMachine::handle(const StopAsked&) {
       stopPreparing();
       return leave(Resignation::clean);
     }
+    office_->askedAt = now_;
     drain();
     const bool isAtWork = office_->ending == EndReason::none && office_->running != Phase::inaugurate;
     if (!seeksSuccessors_ || !isAtWork || preparation_) return endTerm(EndReason::stopAsked);
@@ -213,7 +216,8 @@ void CareerMachine::afterInaugurate(Outcome outcome) {
   if (outcome == Outcome::withheld) return comeHome();  // never inaugurated, so nothing to hand over
   if (outcome == Outcome::done) metNewerToken_ = false;
   if (office_->ending != EndReason::none) return run(Phase::handOver);
-  act(Tell{office_->term, Inaugurated{duration_cast<milliseconds>(now_ - office_->began)}});
+  act(Tell{office_->term,
+           Inaugurated{duration_cast<milliseconds>(now_ - office_->began), since(office_->followsRequest)}});
   act(TellReadiness{Readiness::inaugurated});
   goOn();
 }
@@ -357,7 +361,8 @@ void CareerMachine::settle(ExitStatus status) noexcept {
 }
 
 void CareerMachine::tellTermEnded(bool clean) {
-  act(Tell{office_->term, TermEnded{office_->ending, duration_cast<milliseconds>(now_ - office_->began), clean}});
+  const auto served = duration_cast<milliseconds>(now_ - office_->began);
+  act(Tell{office_->term, TermEnded{office_->ending, served, clean, since(office_->askedAt)}});
 }
 
 milliseconds CareerMachine::limitOf(Phase phase) const noexcept {

@@ -80,6 +80,7 @@ struct NextInLine {
 struct Elected {
   FencingToken term;
   Hold hold = Hold::none;
+  std::optional<BootTime> askedAt{};  // when the leader before was asked to hand over or to stop, if it was
 };
 /// Whether the election is paused, read anew.
 struct WorkHeld {
@@ -94,7 +95,8 @@ struct TermLost {
 /// Hand over and stand by again.
 struct HandoverAsked {
   FencingToken term;
-  std::string by;  // empty: the election has told who
+  std::string by;                     // empty: the election has told who
+  std::optional<BootTime> askedAt{};  // nullopt: now
 };
 /// The first drains and leaves, after a successor was sought; the second aborts, the third does not wait. Several
 /// within `repeatWindow` are one: supervisors and shells deliver the same request twice.
@@ -198,6 +200,8 @@ class CareerMachine {
   struct Office {
     FencingToken term;
     BootTime began{};
+    std::optional<BootTime> followsRequest{};  // of the leader before
+    std::optional<BootTime> askedAt{};         // to hand over or to stop
     std::optional<Phase> running;
     BootTime phaseLimit = never;   // the limit, and after an overrun the end of the grace
     BootTime drainLimit = never;   // a term that was asked to end
@@ -267,6 +271,9 @@ class CareerMachine {
   void settle(ExitStatus status) noexcept;
   std::chrono::milliseconds limitOf(Phase phase) const noexcept;
   void tellTermEnded(bool clean);
+  std::optional<std::chrono::microseconds> since(const std::optional<BootTime>& request) const {
+    return request ? std::optional(std::chrono::floor<std::chrono::microseconds>(now_ - *request)) : std::nullopt;
+  }
   void act(Action action) { actions_.push_back(std::move(action)); }
   bool isOut() const noexcept { return preparation_ || (office_ && office_->running); }
   void checkInvariants() const;

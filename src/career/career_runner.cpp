@@ -42,12 +42,14 @@ void CareerRunner::onElected(std::shared_ptr<TermState> term) {
     const std::lock_guard lock(termMutex_);
     term_ = std::move(term);
   }
-  feed(Elected{term_->identity().token, term_->hold()});
+  feed(Elected{term_->identity().token, term_->hold(), term_->requestedAt()});
 }
 
 void CareerRunner::onHold(Hold hold) { feed(WorkHeld{machine_.term(), hold}); }
 void CareerRunner::onTermLost(EndReason reason) { feed(TermLost{machine_.term(), reason}); }
-void CareerRunner::onHandoverRequested(const std::string&) { feed(HandoverAsked{machine_.term(), {}}); }
+void CareerRunner::onHandoverRequested(const std::string&, BootTime askedAt) {
+  feed(HandoverAsked{machine_.term(), {}, askedAt});
+}
 void CareerRunner::onStandby() { feed(StandsBy{}); }
 void CareerRunner::onNextInLine(bool next) { feed(NextInLine{next}); }
 void CareerRunner::onLeft() { feed(HasLeft{}); }

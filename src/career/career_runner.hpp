@@ -64,7 +64,7 @@ class CareerRunner final : public IElectionListener {
   void onElected(std::shared_ptr<TermState> term) override;
   void onHold(Hold hold) override;
   void onTermLost(EndReason reason) override;
-  void onHandoverRequested(const std::string& by) override;
+  void onHandoverRequested(const std::string& by, BootTime askedAt) override;
   void onStandby() override;
   void onNextInLine(bool next) override;
   void onLeft() override;

@@ -25,11 +25,19 @@ Options ReplicaOption::rows(const std::string& barrierDefault) {
     if (address) http = *address;
     return address.has_value();
   };
+  const auto takeVersion = [this](const std::string& given) {
+    appVersion = given;
+    return !given.empty() && given.size() <= 100 && printable(given) == given;
+  };
   return {
       {"--id",
        valid(id, "ID", parseCandidateId, "host-pid"),
        "Name of this replica, for people",
        {.field = "CandidateOptions::id"}},
+      {"--app-version",
+       parsed("TEXT", "1 to 100 printable characters", takeVersion, "the version of tenure"),
+       "Version of what this replica runs; a leader that leaves prefers the version that was started last",
+       {.field = "CandidateOptions::version"}},
       {"--preference",
        choice(preference, preferences, "WISH"),
        "Whether this replica wants to lead",
@@ -94,7 +102,7 @@ Result<CandidateOptions> parse(const ReplicaOption& options, std::optional<std::
   candidate.election = address->election;
   candidate.root = address->root;
   candidate.id = options.id.empty() ? defaultCandidateId() : CandidateId{options.id};
-  candidate.version = TENURE_VERSION;
+  candidate.version = options.appVersion.empty() ? TENURE_VERSION : options.appVersion;
   candidate.preference = options.preference;
   candidate.preferredAfter = options.preferredAfter;
   candidate.barrierLimit = options.barrier ? options.barrier : barrierDefault;

@@ -17,6 +17,7 @@ constexpr std::chrono::milliseconds defaultStuckAfter{600'000};
 struct ReplicaOption {
   ElectionOption election;
   std::string id;
+  std::string appVersion;
   Preference preference = Preference::normal;
   std::chrono::milliseconds preferredAfter{60'000};
   std::optional<std::chrono::milliseconds> barrier;

@@ -68,8 +68,15 @@ void Committer::committed(const LaneQueue& queue, const Now& now) {
   booking.succeeded = false;
 }
 
-BatchCommitted Committer::report(std::size_t messages, std::int64_t position, std::size_t limit, const Now& now) const {
-  return {messages, position, std::chrono::duration_cast<std::chrono::microseconds>(now.boot - commitBegan_), limit};
+void Committer::report(std::size_t messages, std::int64_t position, std::size_t limit, const Now& now) {
+  using std::chrono::microseconds;
+  std::vector<EventBody>& news = state_.booking.news;
+  news.push_back(BatchCommitted{messages, position, duration_cast<microseconds>(now.boot - commitBegan_), limit});
+  Notes& notes = *state_.notes;
+  if (notes.hasCommitted.exchange(true, std::memory_order_relaxed)) return;
+  FirstCommit first{messages};
+  if (notes.requestedAt) first.sinceRequest = duration_cast<microseconds>(now.boot - *notes.requestedAt);
+  news.push_back(first);
 }
 
 Acknowledge Committer::acknowledgement(const LaneQueue& queue) const {

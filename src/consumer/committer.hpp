@@ -39,7 +39,7 @@ class Committer {
   const InWorkRecord::Entry& entry() const noexcept { return entry_; }
   /// It is durable: what is known of its messages, before they leave the queue.
   void committed(const LaneQueue& queue, const Now& now);
-  BatchCommitted report(std::size_t messages, std::int64_t position, std::size_t limit, const Now& now) const;
+  void report(std::size_t messages, std::int64_t position, std::size_t limit, const Now& now);
   Acknowledge acknowledgement(const LaneQueue& queue) const;
   /// Nothing of it has happened, or it is over.
   void forget() noexcept;

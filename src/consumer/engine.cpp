@@ -58,6 +58,7 @@ void Engine::inaugurate(const Term& term) {
   failure_ = nullptr;
   termState_ = {.election = term.identity().election, .token = term.token()};
   notes_ = std::make_shared<Notes>(setting_.options);
+  notes_->requestedAt = term.requestedAt();
   if (hasLanes()) {
     sourceTimer_.reset();
     setting_.source.limitAnswers(&sourceTimer_);

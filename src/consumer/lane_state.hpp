@@ -3,8 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -28,6 +30,8 @@ struct Notes {
   std::mutex clockMutex;
   ClockWatch clock;  // under the mutex: each lane looks at it when it commits
   StuckAlarm stuck;
+  std::optional<BootTime> requestedAt{};  // see Term
+  std::atomic<bool> hasCommitted = false;
 };
 
 /// What is known of messages that failed, or had to wait.

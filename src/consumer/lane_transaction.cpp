@@ -117,16 +117,15 @@ void Lane::noteRecord(const Now& now) {
 }
 
 void Lane::report(const Now& now) {
-  std::vector<EventBody>& news = state_.booking.news;
   if (queue_.settled() > 0) delivery_.runIsDurable();
   if (state_.booking.takes) {
     delivery_.take(queue_.letters().front());
   } else if (delivery_.hasTaken()) {
     const Letter done = delivery_.closeTaken();
     delivery_.takeTokens({&done->id, 1});
-    news.push_back(committer_.report(1, done->position, 1, now));
+    committer_.report(1, done->position, 1, now);
   } else if (queue_.settled() > 0) {
-    news.push_back(committer_.report(queue_.settled(), queue_.settledOnes().back()->position, committer_.size(), now));
+    committer_.report(queue_.settled(), queue_.settledOnes().back()->position, committer_.size(), now);
   }
   committer_.tellNews();
 }

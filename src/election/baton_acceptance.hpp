@@ -42,8 +42,8 @@ class BatonAcceptance {
 
   /// The marker that names us.
   const Node& node() const noexcept { return node_; }
-  /// When the leader before passed the baton, by its calendar clock.
-  WallTime passedAt() const noexcept { return baton_->since; }
+  /// What the leader before wrote when it passed the baton.
+  const BatonRecord& passed() const noexcept { return *baton_; }
   /// From when on our lease counts; nullopt: no acceptance is known to be written.
   std::optional<BootTime> leaseFrom() const noexcept { return leaseFrom_; }
   /// The write with which we leave the line: an offer that we have accepted is checked in it.

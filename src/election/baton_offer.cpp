@@ -116,12 +116,13 @@ std::optional<BootTime> BatonOffer::wakeAt() const {
   return accepted_ ? acceptedAt_ + health_.session()->timeout / 12 : until_;
 }
 
-std::optional<BatonOffer::Acceptance> BatonOffer::acceptance() const {
+std::optional<BatonOffer::Acceptance> BatonOffer::acceptance(const std::optional<Moment>& asked) const {
   if (!accepted_ || at_.now.boot - acceptedAt_ > health_.session()->timeout / 6) return std::nullopt;
   BatonRecord passed = *accepted_;
   passed.state = BatonRecord::State::passed;
   passed.marker.clear();
   passed.since = at_.now.wall;
+  passed.asked = asked;
   return Acceptance{to_->name, to_->czxid, accepted_->marker, accepted_->metaVersion, acceptedVersion_, toJson(passed)};
 }
 

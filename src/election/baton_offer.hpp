@@ -66,7 +66,7 @@ class BatonOffer {
     std::int32_t batonVersion = 0;
     std::string baton;  // data, once it is passed
   };
-  std::optional<Acceptance> acceptance() const;
+  std::optional<Acceptance> acceptance(const std::optional<Moment>& asked) const;
 
  private:
   void offer(BootTime until);

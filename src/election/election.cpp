@@ -8,13 +8,14 @@
 namespace tenure {
 namespace {
 
-ElectionMachineSettings machineSettings(const ElectionSettings& settings) {
+ElectionMachineSettings machineSettings(const ElectionSettings& settings, WallTime now) {
   ElectionMachineSettings machine;
   machine.election = settings.election;
   machine.root = settings.root;
   machine.self.id = settings.id;
   machine.self.process = settings.process;
   machine.self.version = settings.version;
+  machine.self.started = now;
   machine.self.status = settings.statusAddress;
   machine.self.preference = settings.preference;
   machine.self.preferredAfter = settings.preferredAfter;
@@ -41,7 +42,7 @@ class Election::Impl final : public ISessionObserver, public std::enable_shared_
  public:
   Impl(ElectionSettings settings, ILoop& loop, ICoordination& coordination, IElectionListener& listener, Emitter emit,
        Random random)
-      : machine_(machineSettings(settings), random),
+      : machine_(machineSettings(settings, loop.wallNow()), random),
         paths_(settings.root, settings.election),
         livenessOf_(std::move(settings.livenessOf)),
         bequeath_(std::move(settings.bequeath)),
@@ -170,6 +171,7 @@ class Election::Impl final : public ISessionObserver, public std::enable_shared_
     term_ = std::make_shared<TermState>(what.identity, what.sessionTimeout, loop_);
     term_->lease().confirm(what.confirmedAt);
     term_->hold(Hold::unread);
+    term_->followsRequest(what.askedAt);
     listener_->onElected(term_);
   }
   void perform(const action::ConfirmLease& what) { term_->lease().confirm(what.confirmedAt); }
@@ -180,7 +182,7 @@ class Election::Impl final : public ISessionObserver, public std::enable_shared_
     listener_->onTermLost(what.reason);
   }
   void perform(const action::EndLease&) { term_->lease().end(); }
-  void perform(const action::AskHandover& what) { listener_->onHandoverRequested(what.by); }
+  void perform(const action::AskHandover& what) { listener_->onHandoverRequested(what.by, what.askedAt); }
   void perform(const action::HoldWork& what) {
     term_->hold(what.hold);
     listener_->onHold(what.hold);

@@ -31,8 +31,8 @@ class IElectionListener {
   /// Whether the election is paused. First called when the read after onElected() is answered; until then the term's
   /// hold is `unread`.
   virtual void onHold(Hold hold) = 0;
-  /// Somebody wrote a handover request for this term.
-  virtual void onHandoverRequested(const std::string& by) = 0;
+  /// The term is to be handed over, which was asked for at `askedAt`.
+  virtual void onHandoverRequested(const std::string& by, BootTime askedAt) = 0;
   /// We stand by behind others, once a candidacy.
   virtual void onStandby() = 0;
   /// We are the next to be elected, or no longer; said before onStandby() where both hold. An election says it by

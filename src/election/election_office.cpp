@@ -98,7 +98,7 @@ bool ElectionMachine::heed(BatonAcceptance::News news) {
 
 /// The acceptance has proven our session, so that no write is needed. An old one has to be followed by the usual write.
 void ElectionMachine::receiveBaton() {
-  terms_.receive(acceptance_.node().stat.version, acceptance_.passedAt());
+  terms_.receive(acceptance_.node().stat.version, acceptance_.passed());
   place_.dropTickets();
   look_.dropTickets();
   preparation_.dropTickets();
@@ -119,12 +119,15 @@ void ElectionMachine::takeOffice(BootTime confirmedAt) {
   electionBackoff_.reset();
   health_.takeLease(confirmedAt);
 
+  const std::optional<std::chrono::microseconds> sinceRequest = terms_.sinceRequest();
   TermIdentity term = terms_.begin(preparation_.meta());
   report_.drop();
   at_.settings.self.waitsSince = {};
   record_.publish();
-  at_.tell(Elected{at_.own->name, terms_.idleBefore()}, at_.token());
-  at_.act(action::TakeOffice{std::move(term), health_.session()->timeout, confirmedAt});
+  at_.tell(Elected{at_.own->name, terms_.idleBefore(), sinceRequest}, at_.token());
+  std::optional<BootTime> askedAt;
+  if (sinceRequest) askedAt = at_.now.boot - *sinceRequest;
+  at_.act(action::TakeOffice{std::move(term), health_.session()->timeout, confirmedAt, askedAt});
   pause_.begin();
   steering_.watch();
 }
@@ -155,7 +158,7 @@ void ElectionMachine::handle(const input::ResignAsked& in) {
 
 void ElectionMachine::resign(Resignation how, bool failed) {
   if (health_.hasServed()) at_.act(action::EndLease{});
-  terms_.end(how);
+  terms_.end(how, steering_.askedAt());
   failedTerm_ = failed;
   if (how == Resignation::nothingRuns) report_.keep(terms_.lateReport());
   nameHeir();
@@ -176,7 +179,7 @@ void ElectionMachine::sendResignation() {
 
 void ElectionMachine::nameHeir() {
   if (at_.phase != Phase::office) return;
-  const auto heir = steering_.offer().acceptance();
+  const auto heir = steering_.offer().acceptance(steering_.askedAt());
   if (!heir) return;
   std::vector<std::string> between;
   for (const StandbyLine::StandbyEntry& each : look_.line().behind(at_.own->czxid))
@@ -195,11 +198,11 @@ void ElectionMachine::resigned(const Result<void>& result) {
     if (!result && terms_.endPlainly(result.error()) && !pausedBy(result.error())) return sendResignation();
   }
   if (result && terms_.resignation() == Resignation::nothingRuns) report_.drop();
+  // After a baton the marker has changed hands already.
+  if (result && health_.hasServed() && !terms_.isPassing()) return yield();
   if (result) return finishResignation();
   const Error& error = result.error();
   const bool final = error.is(Errc::notFound) || error.is(Errc::versionMismatch);
-  // After a baton the marker has changed hands already.
-  if (result && health_.hasServed() && !terms_.isPassing()) return yield();
   // The znode had gone before, or the marker is no longer ours: what is left to do is to go.
   if (final) return terms_.concede() ? sendResignation() : finishResignation();
   if (pausedBy(error)) return;
@@ -207,9 +210,6 @@ void ElectionMachine::resigned(const Result<void>& result) {
   pause();
 }
 
-void ElectionMachine::finishResignation() {
-  terms_.setCareerHome(false);
-  report_.look();
 void ElectionMachine::yield() {
   const FencingToken ours = at_.token();
   at_.own.reset();
@@ -221,8 +221,11 @@ bool ElectionMachine::heed(SuccessorWatch::News news) {
   return news != SuccessorWatch::News::foreign;
 }
 
-  if (leaving_ && report_.isUnderWay()) return;  // the last word; the limit for leaving holds
+void ElectionMachine::finishResignation() {
   at_.phase = Phase::resigning;
+  terms_.setCareerHome(false);
+  report_.look();
+  if (leaving_ && report_.isUnderWay()) return;  // the last word; the limit for leaving holds
   if (!failedTerm_) termBackoff_.reset();
   if (failedTerm_ && at_.settings.self.readiness != Readiness::unknown)
     at_.settings.self.readiness = Readiness::checking;

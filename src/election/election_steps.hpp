@@ -23,12 +23,6 @@ namespace tenure {
 
 using Ticket = std::uint64_t;  // 0 is never given out
 
-/// Both clocks, read once for an input.
-struct Moment {
-  BootTime boot{};
-  WallTime wall{};
-};
-
 namespace input {
 
 struct Connected {
@@ -193,6 +187,7 @@ struct TakeOffice {
   TermIdentity identity;
   std::chrono::milliseconds sessionTimeout{};
   BootTime confirmedAt{};
+  std::optional<BootTime> askedAt{};  // when the leader before was asked to hand over or to stop, if it was
 };
 /// A probe was committed; the lease counts from then.
 struct ConfirmLease {
@@ -208,6 +203,7 @@ struct LoseTerm {
 struct EndLease {};
 struct AskHandover {
   std::string by;
+  BootTime askedAt{};
 };
 /// Whether the election is paused. Before a term's first HoldWork no work may begin.
 struct HoldWork {

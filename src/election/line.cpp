@@ -47,7 +47,7 @@ const StandbyLine::StandbyEntry* StandbyLine::answer(const std::string& name, co
   entry.data = node.data;
   entry.version = node.stat.version;
   entry.record = parseCandidateRecord(node.data);
-  entry.differs = differencesOf(ours_, entry.record.agreement);
+  entry.differs = differencesOf(ours_.agreement, entry.record.agreement);
   return isNew ? &entry : nullptr;
 }
 
@@ -71,19 +71,32 @@ const StandbyLine::StandbyEntry* StandbyLine::find(const std::string& name) cons
   return found == known_.end() ? nullptr : &found->second;
 }
 
+/// That of the replica that was started last. While replicas are replaced one after the other, those of other versions
+/// are about to go, and would have to hand over once more.
+std::string StandbyLine::newestVersion() const {
+  const CandidateRecord* newest = &ours_;
+  for (const auto& [name, entry] : known_)
+    if (entry.record.started > newest->started) newest = &entry.record;
+  return newest->version;
+}
+
 StandbyLine::Successor StandbyLine::successor(std::int64_t czxid, const std::optional<CandidateUuid>& to,
                                               const std::set<std::string>& without) const {
   Successor nobody;
   if (to) nobody = {{}, true, "it does not stand in line"};
+  const std::string newest = newestVersion();
+  std::string ofAnother;  // version, the first of them
   for (const StandbyEntry& each : behind(czxid)) {
     if ((to && each.uuid != *to) || without.contains(each.name)) continue;
     const std::string why = each.whyNot();
-    if (why.empty()) return {each.name, false, {}};
+    if (why.empty() && (to || each.record.version == newest)) return {each.name, false, {}};
+    if (why.empty() && ofAnother.empty()) ofAnother = each.name;
+    if (why.empty()) continue;
     const bool mayCome = each.record.readiness == Readiness::checking && each.differs.empty();
     nobody.mayCome = mayCome || (nobody.mayCome && !to);
     if (to || nobody.why.empty()) nobody.why = to ? why : "nobody in line can follow; " + each.called() + ": " + why;
   }
-  return nobody;
+  return ofAnother.empty() ? nobody : Successor{ofAnother, false, {}};
 }
 
 std::optional<CandidateUuid> StandbyLine::preferred(std::int64_t czxid, BootTime now) const {

@@ -38,8 +38,8 @@ class StandbyLine {
     std::string why{};
   };
 
-  /// Whose line it is: what they agree on is compared with ours.
-  explicit StandbyLine(AgreementDigests ours = {}) : ours_(std::move(ours)) {}
+  /// The leader's own record: the others are compared with it.
+  explicit StandbyLine(CandidateRecord ours = {}) : ours_(std::move(ours)) {}
 
   /// Takes in a list. Afterwards `unanswered()` names the children that have to be read: those that are new, and those
   /// that were not known to be ready; with `anew` all of them.
@@ -54,7 +54,8 @@ class StandbyLine {
   std::vector<StandbyEntry> behind(std::int64_t czxid) const;
   /// The candidacy with that znode; null: it is not known.
   const StandbyEntry* find(const std::string& name) const;
-  /// `to` if it is given, else the first behind `czxid` to whom the office may go; none of the znodes `without`.
+  /// `to` if it is given, else the first behind `czxid` to whom the office may go, of the newest version where there is
+  /// one; none of the znodes `without`.
   Successor successor(std::int64_t czxid, const std::optional<CandidateUuid>& to,
                       const std::set<std::string>& without = {}) const;
   /// The first in line behind `czxid` that is preferred, may follow, and has stood by for as long as it said.
@@ -63,7 +64,9 @@ class StandbyLine {
   BootTime preferredAt(std::int64_t czxid) const;
 
  private:
-  AgreementDigests ours_;
+  std::string newestVersion() const;
+
+  CandidateRecord ours_;
   std::map<std::string, StandbyEntry> known_;
   std::set<std::string> lookalikes_;  // persistent: nobody's
   std::set<std::string> unanswered_;

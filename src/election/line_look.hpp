@@ -21,7 +21,7 @@ class LineLook {
 
   static constexpr std::chrono::milliseconds lookAgainAfter{500};
 
-  explicit LineLook(Contention& at) : at_(at), line_(at.settings.self.agreement) {}
+  explicit LineLook(Contention& at) : at_(at), line_(at.settings.self) {}
 
   /// If it is due, and no look is under way.
   void look();
@@ -34,7 +34,7 @@ class LineLook {
   News statted(Ticket ticket, const std::string& name, const Result<NodeStat>& stat);
   void dropTickets();
   /// Nothing is known of the line.
-  void forget() { line_ = StandbyLine{at_.settings.self.agreement}; }
+  void forget() { line_ = StandbyLine{at_.settings.self}; }
 
   const StandbyLine& line() const noexcept { return line_; }
 

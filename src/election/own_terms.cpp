@@ -91,8 +91,9 @@ MarkerRecord OwnTerms::accept(MarkerRecord leader) {
   return ours;
 }
 
-void OwnTerms::receive(std::int32_t markerVersion, WallTime passedAt) {
-  acceptedFrom_.since = passedAt;
+void OwnTerms::receive(std::int32_t markerVersion, const BatonRecord& passed) {
+  acceptedFrom_.since = passed.since;
+  acceptedFrom_.asked = passed.asked;
   barrier_.see(acceptedFrom_, at_.token(), at_.now.boot);
   lost_ = lostAfter(acceptedFrom_, Candidates{at_.settings.uuid});
   markerVersion_ = markerVersion;
@@ -108,6 +109,15 @@ std::chrono::milliseconds OwnTerms::idleBefore() const {
   const MarkerRecord& before = barrier_.marker();
   if (!before.known || before.busy || before.token.value == 0 || before.fate == HolderFate::died) return 0ms;
   return std::max(1ms, at_.now.wall - before.since);
+}
+
+std::optional<std::chrono::microseconds> OwnTerms::sinceRequest() const {
+  const MarkerRecord& before = barrier_.marker();
+  if (!before.asked || before.busy) return std::nullopt;
+  const std::string& ours = at_.settings.self.process.bootId;
+  const bool sharesClock = !ours.empty() && before.holder.bootId == ours;
+  const Duration since = sharesClock ? at_.now.boot - before.asked->boot : at_.now.wall - before.asked->wall;
+  return std::chrono::floor<std::chrono::microseconds>(std::max<Duration>(since, 0ms));
 }
 
 TermIdentity OwnTerms::begin(const MetaRecord& meta) {
@@ -133,8 +143,9 @@ TermIdentity OwnTerms::begin(const MetaRecord& meta) {
 
 // --- its end
 
-void OwnTerms::end(Resignation how) {
+void OwnTerms::end(Resignation how, std::optional<Moment> asked) {
   resignation_ = how;
+  asked_ = asked;
   heir_.reset();
   if (how == Resignation::nothingRuns) ended_ = servedAs_.token;
 }
@@ -177,7 +188,11 @@ std::vector<MultiOp> OwnTerms::giveBack(const MarkerRecord& marker) const {
 
 std::optional<std::vector<MultiOp>> OwnTerms::lastWords() const {
   if (heir_) return passBaton();
-  if (resignation_ == Resignation::clean) return giveBack(ownMarker(false));
+  if (resignation_ == Resignation::clean) {
+    MarkerRecord idle = ownMarker(false);
+    idle.asked = asked_;
+    return giveBack(idle);
+  }
   if (resignation_ == Resignation::nothingRuns) return giveBack(lateReport());
   if (!careerIsHome_) return std::nullopt;
   // Its effects may still come, but nothing that it had in work has killed us.

@@ -44,16 +44,19 @@ class OwnTerms {
   /// Until then nothing of ours rests on that.
   MarkerRecord accept(MarkerRecord leader);
   /// The marker names us: that leader has passed the baton.
-  void receive(std::int32_t markerVersion, WallTime passedAt);
+  void receive(std::int32_t markerVersion, const BatonRecord& passed);
   TermIdentity begin(const MetaRecord& meta);
   /// For how long the election had no leader; 0: the term before did not end in order, or there was none.
   std::chrono::milliseconds idleBefore() const;
+  /// For how long ago the leader before was asked to hand over or to stop; nullopt: its term ended otherwise.
+  std::optional<std::chrono::microseconds> sinceRequest() const;
 
   // --- its end
 
   /// Whether the career of our last term has come home: nothing that it had in work has killed us.
   void setCareerHome(bool isHome) noexcept { careerIsHome_ = isHome; }
-  void end(Resignation how);
+  /// `asked`: when we were asked to hand over or to stop, if we were.
+  void end(Resignation how, std::optional<Moment> asked);
   /// After a clean end: the last words pass the baton, and send the candidates `between` us and the heir to the back.
   /// After any other end it does nothing.
   void passTo(const BatonOffer::Acceptance& heir, std::vector<std::string> between);
@@ -110,6 +113,7 @@ class OwnTerms {
   std::optional<ProcessIdentity> servedAfter_;  // whom it followed uncleanly
   FencingToken ended_;                          // the last of our terms of which nothing runs any more
   Resignation resignation_ = Resignation::clean;
+  std::optional<Moment> asked_;
   std::optional<BatonOffer::Acceptance> heir_;  // to whom the baton is passed
   std::vector<std::string> between_;            // znodes
   bool careerIsHome_ = false;

@@ -15,6 +15,7 @@ constexpr std::size_t longestRecord = std::size_t{64} * 1024;
 constexpr std::size_t longestText = 1024;
 constexpr std::size_t longestWhy = 500;
 constexpr std::size_t mostAgreements = 64;
+constexpr WallTime latest{std::chrono::milliseconds{253'402'300'799'999}};  // of the year 9999
 constexpr std::string_view batonStates[] = {"offered", "accepted", "refused", "passed"};
 
 /// The object, or an empty one for whatever is not an object of our version.
@@ -49,6 +50,18 @@ std::int64_t numberIn(const Json& json, const char* key) {
 std::int64_t naturalIn(const Json& json, const char* key) { return std::max<std::int64_t>(numberIn(json, key), 0); }
 
 WallTime timeIn(const Json& json, const char* key) { return WallTime{std::chrono::milliseconds{numberIn(json, key)}}; }
+
+void put(Json& json, const std::optional<Moment>& asked) {
+  if (!asked) return;
+  json["askedBoot"] = std::to_string(asked->boot.time_since_epoch().count());
+  json["asked"] = asked->wall.time_since_epoch().count();
+}
+
+std::optional<Moment> askedIn(const Json& json) {
+  const Moment asked{BootTime{Duration{naturalIn(json, "askedBoot")}}, timeIn(json, "asked")};
+  if (asked.wall <= WallTime{} || asked.wall > latest) return std::nullopt;
+  return asked;
+}
 
 FencingToken tokenIn(const Json& json, const char* key) {
   return FencingToken{std::max<std::int64_t>(parseInteger(textIn(json, key)).value_or(0), 0)};
@@ -177,6 +190,7 @@ std::string toJson(const CandidateRecord& record) {
   json["version"] = record.version;
   json["status"] = record.status;
   json["since"] = record.since.time_since_epoch().count();
+  if (record.started != WallTime{}) json["started"] = record.started.time_since_epoch().count();
   json["preference"] = toString(record.preference);
   if (record.preference == Preference::preferred) json["preferredAfterMs"] = record.preferredAfter.count();
   if (!record.agreement.empty()) json["agreement"] = record.agreement;
@@ -197,6 +211,7 @@ CandidateRecord parseCandidateRecord(std::string_view text) {
   record.version = textIn(json, "version");
   record.status = textIn(json, "status");
   record.since = timeIn(json, "since");
+  record.started = timeIn(json, "started");
   record.preference = preferenceIn(json).value_or(Preference::normal);
   record.agreement = agreementIn(json);
   record.readiness = readinessIn(json);
@@ -220,6 +235,7 @@ std::string toJson(const MarkerRecord& record) {
   json["id"] = record.id.value;
   put(json, record.holder);
   json["since"] = record.since.time_since_epoch().count();
+  put(json, record.asked);
   json["barrierLimitMs"] = record.barrierLimit.count();
   if (record.spawns) json["spawns"] = true;
   if (record.busy && record.nothingRuns) json["nothingRuns"] = true;
@@ -242,6 +258,7 @@ MarkerRecord parseMarkerRecord(std::string_view text) {
   record.id.value = textIn(json, "id");
   record.holder = processIn(json);
   record.since = timeIn(json, "since");
+  record.asked = askedIn(json);
   // A limit that is absent or out of its range says nothing: only a number of our own schema shortens a barrier.
   const auto limit = json.find("barrierLimitMs");
   if (limit != json.end() && limit->is_number_unsigned() &&
@@ -302,6 +319,7 @@ std::string toJson(const BatonRecord& record) {
   if (record.state == BatonRecord::State::accepted) json["metaVersion"] = record.metaVersion;
   if (!record.whyNot.empty()) json["whyNot"] = record.whyNot.substr(0, longestWhy);
   json["since"] = record.since.time_since_epoch().count();
+  put(json, record.asked);
   return written(json);
 }
 
@@ -315,6 +333,7 @@ std::optional<BatonRecord> parseBatonRecord(std::string_view text) {
   record.marker = textIn(json, "marker", longestRecord);
   record.whyNot = textIn(json, "whyNot");
   record.since = timeIn(json, "since");
+  record.asked = askedIn(json);
   const std::int64_t metaVersion = numberIn(json, "metaVersion");
   if (state == std::end(batonStates) || record.term.value == 0 || record.czxid <= 0 ||
       !std::in_range<std::int32_t>(metaVersion))
@@ -336,7 +355,6 @@ std::string toJson(const Pause& pause) {
 std::optional<Pause> parsePause(std::string_view text) {
   const Json json = objectIn(text);
   Pause pause{textIn(json, "by"), textIn(json, "why"), timeIn(json, "since"), timeIn(json, "until")};
-  constexpr WallTime latest{std::chrono::milliseconds{253'402'300'799'999}};  // of the year 9999
   const bool isInRange =
       pause.since > WallTime{} && pause.since <= latest && pause.until >= WallTime{} && pause.until <= latest;
   if (!isInRange) return std::nullopt;

@@ -13,6 +13,13 @@
 
 namespace tenure {
 
+/// Both clocks, read once. Processes on one boot of a machine share the first, others agree on the second at best.
+struct Moment {
+  BootTime boot{};
+  WallTime wall{};
+  friend bool operator==(const Moment&, const Moment&) = default;
+};
+
 /// The longest barrier there is: half of the longest session timeout.
 constexpr std::chrono::milliseconds longestBarrier{30 * 60 * 1000};
 /// The one after a term of which nothing is known.
@@ -54,6 +61,7 @@ struct CandidateRecord {
   std::string version;
   std::string status;  // address of its status page, empty for none
   WallTime since{};
+  WallTime started{};  // the replica, before its first candidacy; 1970: it does not say
   Preference preference = Preference::normal;
   std::chrono::milliseconds preferredAfter{0};  // of a preferred one
   AgreementDigests agreement{};
@@ -81,7 +89,8 @@ struct MarkerRecord {
   CandidateUuid candidate;
   CandidateId id;
   ProcessIdentity holder;
-  WallTime since{};  // when it began; idle: when it ended, or began where only a last will has ended it
+  WallTime since{};               // when it began; idle: when it ended, or began where only a last will has ended it
+  std::optional<Moment> asked{};  // idle: when its leader was asked to hand over or to stop, if it was
   std::chrono::milliseconds barrierLimit = fullBarrier;
   bool spawns = false;  // the holder's end is not the end of all that it has started
   /// Busy, but proven to be over: who follows looks for what it may have left locked, and waits for nobody.
@@ -124,13 +133,14 @@ struct BatonRecord {
   enum class State { offered, accepted, refused, passed };
 
   State state = State::offered;
-  FencingToken term;             // the leader's
-  std::string znode;             // name of the candidacy's znode
-  std::int64_t czxid = 0;        // of the same
-  std::string marker{};          // from its acceptance on: the data with which the marker names it the leader
-  std::int32_t metaVersion = 0;  // of the meta that it had read when it accepted
-  std::string whyNot{};          // refused
-  WallTime since{};              // when this was written, by the writer's calendar clock
+  FencingToken term;              // the leader's
+  std::string znode;              // name of the candidacy's znode
+  std::int64_t czxid = 0;         // of the same
+  std::string marker{};           // from its acceptance on: the data with which the marker names it the leader
+  std::int32_t metaVersion = 0;   // of the meta that it had read when it accepted
+  std::string whyNot{};           // refused
+  std::optional<Moment> asked{};  // passed: when the leader was asked to hand over or to stop
+  WallTime since{};               // when this was written, by the writer's calendar clock
 };
 std::string toJson(const BatonRecord& record);
 /// Nullopt: nothing is offered, or the text cannot be understood.

@@ -94,10 +94,17 @@ void Steering::tick() {
   if (!wish_ && !looksBack()) return;
   if (!wish_) return look_.look();
   const HandoverRequest& request = wish_->request;
-  if (at_.now.wall < request.at) return;
+  if (!isDue()) return;
   if (at_.now.wall > request.until) return decline(wish_->waitsFor.empty() ? "its time has passed" : wish_->waitsFor);
   if (request.to == at_.settings.uuid) return decline("it leads already");
   look_.look();
+}
+
+/// The time has come for which the handover was asked.
+bool Steering::isDue() {
+  if (at_.now.wall < wish_->request.at) return false;
+  if (!wish_->asked) wish_->asked = at_.now;
+  return true;
 }
 
 std::optional<BootTime> Steering::wakeAt() const {
@@ -111,7 +118,7 @@ std::optional<BootTime> Steering::wakeAt() const {
 void Steering::honour() {
   isHonoured_ = true;
   if (!wish_->leaves) at_.tell(HandoverAsked{wish_->request.by, nameOf(wish_->request.to)}, at_.token());
-  at_.act(action::AskHandover{wish_->request.by});
+  at_.act(action::AskHandover{wish_->request.by, wish_->asked->boot});
 }
 
 void Steering::decline(const std::string& why) {
@@ -245,7 +252,7 @@ void Steering::lineSeen() {
   look_.dueAt(at_.now.boot + lookInterval());
   // A request that stands, also one for later, goes before any preference.
   if (wish_) {
-    if (at_.now.wall < wish_->request.at || offer_.isOut()) return;
+    if (!isDue() || offer_.isOut()) return;
     if (isHonoured_) return replaceSuccessor();
     return handOverTo(look_.line().successor(at_.own->czxid, wish_->request.to, wish_->passedOver));
   }

@@ -59,14 +59,17 @@ class Steering {
   /// Whether a request is pursued.
   bool wishes() const noexcept { return wish_.has_value(); }
   const BatonOffer& offer() const noexcept { return offer_; }
+  /// When the leader was asked to hand over or to stop; nullopt: it was not, or declined.
+  std::optional<Moment> askedAt() const { return wish_ && mayEndTerm() ? wish_->asked : std::nullopt; }
 
  private:
   /// Whom the leadership is meant for.
   struct Wish {
     HandoverRequest request;
-    bool written = false;  // in the znode, where it can be taken back
-    bool leaves = false;   // we go, whether somebody can follow or not
-    bool isPlain = false;  // the leadership cannot be offered
+    bool written = false;           // in the znode, where it can be taken back
+    bool leaves = false;            // we go, whether somebody can follow or not
+    bool isPlain = false;           // the leadership cannot be offered
+    std::optional<Moment> asked{};  // when its time had come
     std::optional<BootTime> offersUntil{};
     std::set<std::string> passedOver{};  // znodes of those who did not accept
     bool wayMade = false;                // the candidates between were sent back once
@@ -90,6 +93,8 @@ class Steering {
   void makeWay(const std::string& target);
   Duration lookInterval() const;
   bool looksBack() const noexcept;
+  bool isDue();
+  bool mayEndTerm() const noexcept { return isHonoured_ || wish_->leaves; }
 
   Contention& at_;
   LineLook& look_;

@@ -89,6 +89,7 @@ BootTime Term::validUntil() const noexcept {
 }
 std::stop_token Term::stopToken() const noexcept { return state_->stopSource().get_token(); }
 EndReason Term::endReason() const noexcept { return state_->endReason(); }
+std::optional<BootTime> Term::requestedAt() const noexcept { return state_->requestedAt(); }
 void Term::reportProgress() const noexcept { state_->reportProgress(); }
 
 }  // namespace tenure

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <utility>
 
@@ -39,6 +40,10 @@ class TermState {
   void hold(Hold hold) noexcept { hold_.store(hold, std::memory_order_release); }
   Hold hold() const noexcept { return hold_.load(std::memory_order_acquire); }
 
+  /// Before anybody else knows the term.
+  void followsRequest(std::optional<BootTime> at) noexcept { requestedAt_ = at; }
+  std::optional<BootTime> requestedAt() const noexcept { return requestedAt_; }
+
   std::stop_source& stopSource() noexcept { return stop_; }
 
   Watchdog& watchdog() noexcept { return watchdog_; }
@@ -51,6 +56,7 @@ class TermState {
   Lease lease_;
   Watchdog watchdog_;
   const IClock* clock_;
+  std::optional<BootTime> requestedAt_;
   std::stop_source stop_;
   std::atomic<EndReason> reason_{EndReason::none};
   std::atomic<Hold> hold_{Hold::none};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <concepts>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "base/text.hpp"
@@ -29,6 +30,11 @@ void append(std::string& line, std::string_view key, const auto& value) {
   line += key;
   line += '=';
   line += valueText(value);
+}
+
+template <class Value>
+void append(std::string& line, std::string_view key, const std::optional<Value>& value) {
+  if (value) append(line, key, *value);
 }
 
 /// Never in the middle of a UTF-8 character.
@@ -62,12 +68,20 @@ Json jsonValue(std::chrono::duration<Rep, Period> value, std::size_t longestText
   return jsonValue(value.count(), longestText);
 }
 
+void append(Json& json, std::string_view key, const auto& value, std::size_t longestText) {
+  json[key] = jsonValue(value, longestText);
+}
+template <class Value>
+void append(Json& json, std::string_view key, const std::optional<Value>& value, std::size_t longestText) {
+  if (value) append(json, key, *value, longestText);
+}
+
 std::string jsonLine(const Event& event, const CandidateId& replica, std::size_t longestText) {
   Json json{{"at", formatWallTime(event.at)}, {"level", toString(levelOf(event))}, {"event", nameOf(event)}};
   if (!event.election.value.empty()) json["election"] = event.election.value;
   if (!replica.value.empty()) json["id"] = replica.value;
   if (event.token.value != 0) json["token"] = std::to_string(event.token.value);
-  const auto add = [&](auto key, const auto& value) { json[key] = jsonValue(value, longestText); };
+  const auto add = [&](auto key, const auto& value) { append(json, key, value, longestText); };
   std::visit([&](const auto& body) { body.fields(add); }, event.body);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -120,7 +120,9 @@ class Process final : public IEventSink, private IElectionListener, private care
   void onElected(std::shared_ptr<TermState> term) override;
   void onHold(Hold hold) override { runner_.onHold(hold); }
   void onTermLost(EndReason reason) override;
-  void onHandoverRequested(const std::string& by) override { runner_.onHandoverRequested(by); }
+  void onHandoverRequested(const std::string& by, BootTime askedAt) override {
+    runner_.onHandoverRequested(by, askedAt);
+  }
   void onStandby() override { runner_.onStandby(); }
   void onNextInLine(bool next) override { runner_.onNextInLine(next); }
   void onLeft() override { runner_.onLeft(); }

@@ -44,7 +44,7 @@ class Contender final : public IElectionListener {
     // A career of these tests is home at once.
     election.resign(Resignation::unclean, false);
   }
-  void onHandoverRequested(const std::string& by) override { handOver(by); }
+  void onHandoverRequested(const std::string& by, BootTime) override { handOver(by); }
   void onStandby() override { stoodBy = true; }
   void onNextInLine(bool isNext) override { next = isNext; }
   void onLeft() override { left = true; }

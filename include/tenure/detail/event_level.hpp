@@ -1,5 +1,5 @@
 /// What every event has: a name, a level, and `fields(f)`, which calls f(key, value) for each member: what a log line,
-/// a JSON object or a metric label is made of. Names are past tense.
+/// a JSON object or a metric label is made of. A member without a value is left out there. Names are past tense.
 #pragma once
 
 #include <string_view>

@@ -80,6 +80,39 @@ TEST(CareerMachine, AHandoverWhileExecutingWaitsForThePhase) {
   EXPECT_THAT(career.ended(Phase::execute, Outcome::again), ElementsAre(runs(Phase::handOver)));
 }
 
+/// The last event of that kind.
+template <class Body>
+Body toldIn(const Actions& actions) {
+  for (const Action& each : actions)
+    if (const auto* tell = std::get_if<Tell>(&each))
+      if (const auto* body = std::get_if<Body>(&tell->event)) return *body;
+  ADD_FAILURE() << "it was not told";
+  return {};
+}
+
+TEST(CareerMachine, ATermThatEndsTellsForHowLongItWasAskedTo) {
+  Rehearsal career = Rehearsal::executing();
+  career.on(HandoverAsked{career.term, {}, career.now() - 3ms});
+  career.pass(20ms);
+  career.ended(Phase::execute, Outcome::again);
+  EXPECT_EQ(toldIn<TermEnded>(career.ended(Phase::handOver)).sinceRequest, 23ms);
+}
+
+TEST(CareerMachine, ATermThatWasLostTellsOfNoRequest) {
+  Rehearsal career = Rehearsal::executing();
+  career.on(TermLost{career.term});
+  career.ended(Phase::execute, Outcome::again);
+  EXPECT_EQ(toldIn<TermEnded>(career.ended(Phase::handOver)).sinceRequest, std::nullopt);
+}
+
+TEST(CareerMachine, AnInaugurationTellsHowLongAgoTheLeaderBeforeWasAsked) {
+  Rehearsal career;
+  career.on(Elected{FencingToken{7}, Hold::none, career.now() - 11ms});
+  career.pass(4ms);
+  EXPECT_EQ(toldIn<Inaugurated>(career.on(PhaseEnded{FencingToken{7}, Phase::inaugurate, Outcome::done})).sinceRequest,
+            15ms);
+}
+
 TEST(CareerMachine, Row39AHandoverWhileInauguratingNeverExecutes) {
   Rehearsal career = Rehearsal::inaugurating();
 

@@ -84,7 +84,7 @@ TEST_F(CareerRunnerTest, CallsThePhasesInOrder) {
   elect(7);
   play();
   play();
-  runner.onHandoverRequested("test");
+  runner.onHandoverRequested("test", loop.now());
   loop.runDue();
   play();
 
@@ -137,7 +137,7 @@ TEST_F(CareerRunnerTest, ManyWakeUpsAreOneExecute) {
 TEST_F(CareerRunnerTest, ARequestToEndReachesTheRunningPhaseAtOnce) {
   const auto term = elect(7);
 
-  runner.onHandoverRequested("operator");
+  runner.onHandoverRequested("operator", loop.now());
 
   EXPECT_TRUE(term->stopSource().stop_requested());
   EXPECT_EQ(term->endReason(), EndReason::handoverAsked);
@@ -161,7 +161,7 @@ TEST_F(CareerRunnerTest, ATermThatWasKeptIsInvalidOnceItIsResigned) {
   const auto term = elect(7);
   play();
   play();
-  runner.onHandoverRequested("operator");
+  runner.onHandoverRequested("operator", loop.now());
   play();
 
   EXPECT_FALSE(Term(term).valid());
@@ -240,7 +240,7 @@ TEST_F(CareerRunnerTest, ProgressFeedsNoTermThatIsEnding) {
   const Term term(elect(7));
   play();
   loop.suspend(30s);
-  runner.onHandoverRequested("operator");
+  runner.onHandoverRequested("operator", loop.now());
   loop.suspend(20s);
   term.reportProgress();
   loop.suspend(15s);
@@ -257,7 +257,7 @@ TEST_F(CareerRunnerTest, AStopBeforeAnyTermLeaves) {
 TEST_F(CareerRunnerTest, TheTermIsInEachOfItsEvents) {
   elect(7);
   play();
-  runner.onHandoverRequested("operator");
+  runner.onHandoverRequested("operator", loop.now());
   play();
   play();
 

@@ -72,7 +72,7 @@ class EasyElection {
   CareerRunner& runner() { return runner_; }
   int resigned() const { return resigned_; }
   void askForAHandover() {
-    loop_.post([this] { runner_.onHandoverRequested("operator"); });
+    loop_.post([this] { runner_.onHandoverRequested("operator", loop_.now()); });
   }
 
  private:

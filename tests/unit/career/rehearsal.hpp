@@ -160,6 +160,7 @@ class Rehearsal {
     return last;
   }
   void reportProgress() { progress_ = now_; }
+  BootTime now() const { return now_; }
 
   const CareerMachine& machine() const { return machine_; }
   const Witness& seen() const { return witness_; }

@@ -166,7 +166,7 @@ TEST_F(LaneTest, WhatATransactionDidIsToldOnlyWhenItIsDurable) {
 
   static_cast<void>(lane.did(now));
 
-  EXPECT_EQ(lane.takeNews().size(), 3);
+  EXPECT_EQ(lane.takeNews().size(), 4);
 }
 
 TEST_F(LaneTest, AnUnknownOutcomeIsAskedForBeforeAnythingElse) {

@@ -1,4 +1,7 @@
 // A handover by baton: the leader's offer, the successor's answer, and the write that passes the leadership on.
+#include <map>
+#include <tuple>
+
 #include "unit/election/machine_driver.hpp"
 
 namespace tenure::test {
@@ -42,6 +45,8 @@ class OfferedBaton : public testing::Test {
     machine.feed(input::HandoverWanted{FencingToken{10}, "operator", std::move(to)});
   }
   Readiness readiness = Readiness::prepared;
+  /// And when they were started.
+  std::map<char, std::pair<std::string, WallTime>> versions;
   /// The servers answer a look at the line. Capital letters do not know the baton.
   void lineIs(const std::string& letters) {
     std::vector<std::string> names{machine.ownName()};
@@ -55,6 +60,7 @@ class OfferedBaton : public testing::Test {
       record.id = CandidateId{std::string(1, first)};
       record.readiness = readiness;
       record.knowsBaton = std::islower(letters[place]) != 0;
+      if (versions.contains(first)) std::tie(record.version, record.started) = versions.at(first);
       Node node = versioned(toJson(record), 3);
       node.stat.czxid = 100 + static_cast<std::int64_t>(place);
       node.stat.ephemeralOwner = MachineDriver::theirSession;
@@ -135,6 +141,81 @@ TEST_F(OfferedBaton, IsPassedInTheWriteThatEndsTheTerm) {
 
   machine.written(Purpose::baton);
   EXPECT_EQ(machine.told<BatonPassed>().back().replica, "c");
+}
+
+TEST_F(OfferedBaton, TellsWhenTheHandoverWasAskedFor) {
+  const Moment asked{machine.now(), machine.wallNow()};
+  ask();
+  lineIs("c");
+  offerWritten();
+  machine.sleep(30ms);
+  accepts();
+  EXPECT_EQ(machine.last<action::AskHandover>().askedAt, asked.boot);
+  machine.sleep(500ms);
+  machine.feed(input::ResignAsked{});
+
+  EXPECT_EQ(batonIn(machine.lastWrite(Purpose::baton)).asked, asked);
+}
+
+TEST_F(OfferedBaton, TellsItInThePlainWayAsWell) {
+  const Moment asked{machine.now(), machine.wallNow()};
+  stop();
+  machine.listed({machine.ownName()});
+  machine.sleep(20ms);
+  machine.feed(input::ResignAsked{});
+
+  EXPECT_EQ(parseMarkerRecord(std::get<SetOp>(machine.lastWrite(Purpose::resign).ops[1]).data).asked, asked);
+}
+
+// --- while replicas are replaced, one after the other
+
+class ARollingDeploy : public OfferedBaton {
+ protected:
+  static WallTime at(int minute) { return WallTime{std::chrono::minutes{29'000'000 + minute}}; }
+  std::string offeredTo() const { return offer().znode.substr(0, 1); }
+};
+
+TEST_F(ARollingDeploy, HandsOverToAReplicaOfTheNewVersion) {
+  versions = {{'c', {"1", at(1)}}, {'d', {"1", at(2)}}, {'e', {"2", at(60)}}};
+  ask();
+  lineIs("cde");
+  EXPECT_EQ(offeredTo(), "e");
+
+  offerWritten();
+  accepts();
+  machine.feed(input::ResignAsked{});
+  EXPECT_EQ(removed(), "cda") << "those between enrol again behind it";
+}
+
+TEST_F(ARollingDeploy, TakesAnOlderVersionForNewWhereItWasStartedLast) {
+  versions = {{'c', {"2", at(1)}}, {'d', {"1", at(60)}}};
+  stop();
+  lineIs("cd");
+  EXPECT_EQ(offeredTo(), "d") << "the deploy is undone";
+}
+
+TEST_F(ARollingDeploy, HandsOverToTheNextOneWhereNoneOfTheNewVersionCanFollow) {
+  versions = {{'c', {"1", at(1)}}, {'d', {"2", at(60)}}};
+  ask();
+  lineIs("cd");
+  offerWritten();
+  answers(BatonRecord::State::refused, offerVersion + 1, "no disk");
+  lineIs("cd");
+  EXPECT_EQ(offeredTo(), "c");
+}
+
+TEST_F(ARollingDeploy, IsNothingForOneThatIsNamed) {
+  versions = {{'c', {"1", at(1)}}, {'d', {"2", at(60)}}};
+  ask(CandidateUuid{std::string(32, 'c')});
+  lineIs("cd");
+  EXPECT_EQ(offeredTo(), "c");
+}
+
+TEST_F(ARollingDeploy, HasNoNewVersionWhereNoneIsSaid) {
+  versions = {{'c', {"", at(60)}}, {'d', {"", at(1)}}};
+  ask();
+  lineIs("cd");
+  EXPECT_EQ(offeredTo(), "c");
 }
 
 TEST_F(OfferedBaton, IsNotPassedWhereAnOutcomeIsUnknown) {
@@ -431,7 +512,9 @@ class AcceptedBaton : public testing::Test {
   }
   void isOffered() {
     machine.changed(Subject::own, WatchEvent::dataChanged);
-    readBaton(offer(), busyMarker(10, 6s));
+    MarkerRecord leaders = busyMarker(10, 6s);
+    leaders.holder.bootId = leaderBoot;
+    readBaton(offer(), leaders);
   }
   void accepts() {
     isOffered();
@@ -441,12 +524,15 @@ class AcceptedBaton : public testing::Test {
   void isPassed() {
     BatonRecord passed = offer();
     passed.state = BatonRecord::State::passed;
+    passed.asked = passedAfter;
     MarkerRecord ours = busyMarker(20, 6s);
     ours.candidate = ourUuid;
     machine.changed(Subject::baton, WatchEvent::dataChanged);
     readBaton(passed, ours, offerVersion + 2);
   }
 
+  std::string leaderBoot = "boot-1";
+  std::optional<Moment> passedAfter;
   MachineDriver machine;
 };
 
@@ -477,6 +563,49 @@ TEST_F(AcceptedBaton, LeadsWithoutAnotherWrite) {
   EXPECT_EQ(machine.phase(), Phase::office);
   EXPECT_FALSE(machine.wrote(Purpose::markBusy));
   EXPECT_FALSE(machine.last<action::TakeOffice>().identity.uncleanPredecessor);
+}
+
+TEST_F(AcceptedBaton, ReadsInTheSameRoundTripWhetherTheElectionIsPaused) {
+  accepts();
+  isPassed();
+  EXPECT_FALSE(machine.read(Subject::pause)) << "that was asked together with the baton";
+  machine.answerRead(Subject::pause, Node{});
+  EXPECT_EQ(machine.last<action::HoldWork>().hold, Hold::none);
+}
+
+TEST_F(AcceptedBaton, ReadsThePauseOnceMoreWhereThatAnswerCameBeforeTheTerm) {
+  accepts();
+  machine.changed(Subject::baton, WatchEvent::dataChanged);
+  machine.answerRead(Subject::pause, Node{});
+  EXPECT_EQ(machine.count<action::HoldWork>(), 0U);
+  isPassed();
+  machine.answerRead(Subject::pause, Node{toJson(Pause{"op", "why", machine.wallNow()}), {}});
+  EXPECT_EQ(machine.last<action::HoldWork>().hold, Hold::paused);
+}
+
+TEST_F(AcceptedBaton, CountsFromTheRequestByTheClockThatBothProcessesShare) {
+  accepts();
+  passedAfter = Moment{machine.now(), WallTime{1ms}};
+  machine.sleep(70ms);
+  isPassed();
+  EXPECT_EQ(machine.told<tenure::Elected>().back().sinceRequest, 70ms);
+  EXPECT_EQ(machine.last<action::TakeOffice>().askedAt, passedAfter->boot);
+}
+
+TEST_F(AcceptedBaton, CountsFromTheRequestByTheCalendarWhereTheLeaderWasOnAnotherMachine) {
+  leaderBoot = "boot-2";
+  accepts();
+  passedAfter = Moment{BootTime{1ns}, machine.wallNow()};
+  machine.sleep(70ms);
+  isPassed();
+  EXPECT_EQ(machine.told<tenure::Elected>().back().sinceRequest, 70ms);
+}
+
+TEST_F(AcceptedBaton, FollowsNoRequestWhereTheLeaderTellsOfNone) {
+  accepts();
+  isPassed();
+  EXPECT_EQ(machine.told<tenure::Elected>().back().sinceRequest, std::nullopt);
+  EXPECT_EQ(machine.last<action::TakeOffice>().askedAt, std::nullopt);
 }
 
 TEST_F(AcceptedBaton, IsNotPassedByAMarkerOfOurOwnWhoseReplyWasLost) {

@@ -65,6 +65,33 @@ TEST(MarkerRecord, SaysAllThatWasWritten) {
   EXPECT_FALSE(read.spawns);
 }
 
+TEST(MarkerRecord, KeepsWhenItsLeaderWasAskedToLeave) {
+  MarkerRecord idle = marker();
+  idle.busy = false;
+  idle.asked = Moment{BootTime{1'234'567'891ns}, WallTime{1'790'000'000'000ms}};
+  EXPECT_EQ(parseMarkerRecord(toJson(idle)).asked, idle.asked);
+  EXPECT_EQ(parseMarkerRecord(toJson(marker())).asked, std::nullopt);
+
+  idle.asked->wall = WallTime::max();
+  EXPECT_EQ(parseMarkerRecord(toJson(idle)).asked, std::nullopt) << "no calendar has that moment";
+}
+
+TEST(BatonRecord, KeepsWhenTheLeaderWasAsked) {
+  const BatonRecord passed{.state = BatonRecord::State::passed,
+                           .term = FencingToken{7},
+                           .znode = "c-1",
+                           .czxid = 9,
+                           .asked = Moment{BootTime{5s}, WallTime{1'790'000'000'000ms}}};
+  EXPECT_EQ(parseBatonRecord(toJson(passed))->asked, passed.asked);
+}
+
+TEST(CandidateRecord, SaysWhenItsReplicaWasStarted) {
+  CandidateRecord record;
+  record.started = WallTime{1'790'000'000'123ms};
+  EXPECT_EQ(parseCandidateRecord(toJson(record)).started, record.started);
+  EXPECT_EQ(parseCandidateRecord(toJson(CandidateRecord{})).started, WallTime{});
+}
+
 TEST(MarkerRecord, KeepsALongBarrierAndThatSomethingMayOutliveItsHolder) {
   MarkerRecord written = marker();
   written.barrierLimit = longestBarrier;

@@ -18,6 +18,8 @@ std::string lineOf(EventBody body, std::int64_t token = 0) {
 }
 
 TEST(EventLine, NamesTimeLevelEventElectionAndTokenThenTheFields) {
+  EXPECT_THAT(lineOf(TermEnded{EndReason::stopAsked, 1s, true, 1'234us}, 7),
+              EndsWith(" clean=true since_request_us=1234"));
   EXPECT_EQ(lineOf(TermEnded{EndReason::sessionExpired, 90'311ms, false}, 4'294'967'338),
             "2026-05-04T09:12:33.481Z info term_ended election=orders token=4294967338 reason=session_expired "
             "served_ms=90311 clean=false");
@@ -67,6 +69,8 @@ std::string jsonOf(EventBody body, std::int64_t token = 0) {
 }
 
 TEST(JsonEventLine, HasTheSameNamesInTheSameOrder) {
+  EXPECT_THAT(jsonOf(TermEnded{EndReason::stopAsked, 1s, true, 1'234us}, 7),
+              HasSubstr(R"("clean":true,"since_request_us":1234})"));
   EXPECT_EQ(jsonOf(TermEnded{EndReason::sessionExpired, 90'311ms, false}, 4'294'967'338),
             R"({"at":"2026-05-04T09:12:33.481Z","level":"info","event":"term_ended","election":"orders",)"
             R"("token":"4294967338","reason":"session_expired","served_ms":90311,"clean":false})");
