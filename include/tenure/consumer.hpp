@@ -121,10 +121,19 @@ enum class OnDead {
   /// It is set aside as a dead letter, and they go on.
   skip,
   /// They wait: it is tried again every ConsumerOptions::retryMax (the longest of retryDelays), by each leader, until
-  /// it
-  /// succeeds or an operator releases it (IStoreAdmin::release, `tenure queue release`), which makes a dead letter of
+  /// it succeeds or an operator releases it (IStoreAdmin::release, `tenure queue release`), which makes a dead letter
+  /// of
   /// it. Not with at most once.
   block,
+};
+
+/// What a request to hand over or to stop does to a handler that runs.
+enum class WhenAsked {
+  finish,  // it has until CareerLimits::drain
+  /// Asked by its term's stop token, it need not finish: unless it says done, reject or skip, what it wrote to its
+  /// transaction is undone, no attempt counts, and its message is the successor's first. For handlers whose work
+  /// elsewhere may be broken off and repeated. Not with at most once.
+  cut,
 };
 
 /// What becomes of a group whose next number does not come within ConsumerOptions::gapLimit. Nobody skips or stops
@@ -224,6 +233,7 @@ struct ConsumerOptions {
   /// The handler never touches its transaction and may take long (a child process): commit what is done before it
   /// runs, and never hold the store's lock meanwhile.
   bool handlerIsExternal = false;
+  WhenAsked whenAsked = WhenAsked::finish;
   /// The redelivery horizon: idempotency keys are kept at least this long, and a message that comes again later than
   /// that is handled again. Longer than any broker redelivers and any producer repeats; 0 keeps them for ever.
   std::chrono::hours keepIdsFor{7 * 24};

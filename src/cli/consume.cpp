@@ -143,7 +143,8 @@ Exit runCommands(const ConsumeOptions& options, Settings settings) {
   settings.candidate.lastWill.childrenGone = guardian->childrenGone();
   settings.candidate.lastWill.nothingRuns = [&guardian] { return guardian->nothingRuns(); };
   const Exit exit =
-      runReplica(options, std::move(settings), makeExecHandler(*guardian, options.exec, options.tuning.delivery));
+      runReplica(options, std::move(settings),
+                 makeExecHandler(*guardian, options.exec, options.tuning.delivery, options.tuning.whenAsked));
   // Nothing is wrong with the configuration: a restart mends it, and a supervisor should try.
   return exit == Exit::configuration && guardian->isGone() ? Exit::hung : exit;
 }

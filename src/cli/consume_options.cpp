@@ -20,6 +20,12 @@ const Choices<GapPolicy> gapPolicies{
     {"skip", GapPolicy::skip, "the missing numbers become a dead letter, and the messages after them are handled"},
     {"stop", GapPolicy::stop, "the term ends, and so does every later one until the numbers come"}};
 
+const Choices<WhenAsked> manners{
+    {"finish", WhenAsked::finish, "the command finishes, within --drain-limit"},
+    {"cut", WhenAsked::cut,
+     "the command gets SIGTERM, and SIGKILL a second later; no attempt counts, and its message is the successor's "
+     "first"}};
+
 Options workRows(ConsumeOptions& options) {
   return {
       {"--sql", text(options.sql, "STATEMENT"), "The statement that is run for each message", {.excludes = {"--exec"}}},
@@ -32,6 +38,11 @@ Options workRows(ConsumeOptions& options) {
        choice(options.tuning.delivery, guarantees, "GUARANTEE"),
        "What is promised of each message when a process dies",
        {.field = "ConsumerOptions::delivery"}},
+      {"--when-asked",
+       choice(options.tuning.whenAsked, manners, "MANNER"),
+       "What a handover or a stop does to a command that runs",
+       {.field = "ConsumerOptions::whenAsked",
+        .idle = {{"without --exec", [&options] { return options.exec.empty(); }}}}},
       {"--status-file",
        text(options.statusFile, "FILE"),
        "The file in which this replica keeps its state, as JSON",

@@ -27,6 +27,8 @@ constexpr std::size_t headerRoom = 32U << 10U;
 
 /// It is asked to go this long before its time is up, if the lease has not been renewed by then.
 constexpr std::chrono::milliseconds politeness = 100ms;
+/// A command that is cut has this long from SIGTERM to SIGKILL.
+constexpr std::chrono::milliseconds timeToEnd = 1s;
 
 /// "TENURE_HEADER_TRACE_ID" of "trace-id".
 std::string variableOf(std::string_view header) {
@@ -89,6 +91,8 @@ Outcome outcomeOf(const ChildEnd& end, EndReason reason, Guarantee delivery) {
   if (end.cause == EndCause::shimLost) return Outcome::failed(reasonOf(end));
   if (end.cause != EndCause::itself) {
     if (reason == EndReason::hung) return Outcome::failed("killed: it overran the limit for one message");
+    // Exit 0 may mean that it has heeded the signal, and not that it is done.
+    if (end.cause == EndCause::stopAsked && mayFinish(reason)) return Outcome::retryLater(reasonOf(end));
     constexpr const char* lost = "killed: its term was lost";
     // It was begun, and who knows how far it came.
     return delivery == Guarantee::atMostOnce ? Outcome::failed(lost) : Outcome::retryLater(lost);
@@ -125,11 +129,13 @@ void refuseWhatCannotBeRun(const Result<ChildEnd>& end) {
                           (end->exitCode == shellNotFound ? "there is no such command" : "it cannot be executed")});
 }
 
-Handler makeExecHandler(const Guardian& guardian, std::string command, Guarantee guarantee) {
+Handler makeExecHandler(const Guardian& guardian, std::string command, Guarantee guarantee, WhenAsked whenAsked) {
   // Lanes share the handler.
-  return [&guardian, command = std::move(command), guarantee,
+  return [&guardian, command = std::move(command), guarantee, whenAsked,
           hasSucceeded = std::make_shared<std::atomic<bool>>(false)](const Delivery& delivery) {
-    const ChildLimits limits{.until = [&] { return killDeadlineOf(delivery.term); }, .warning = politeness};
+    ChildLimits limits{
+        .grace = timeToEnd, .until = [&] { return killDeadlineOf(delivery.term); }, .warning = politeness};
+    if (whenAsked == WhenAsked::cut) limits.stop = delivery.term.stopToken();
     const Result<ChildEnd> end = runChild(guardian, commandFor(delivery, command), limits);
     if (!*hasSucceeded) refuseWhatCannotBeRun(end);
     const Outcome outcome = outcomeOfCommand(end, delivery.term.endReason(), guarantee);

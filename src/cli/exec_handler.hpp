@@ -14,14 +14,14 @@ namespace tenure::cli {
 /// again later, 99 is skipped, anything else a failed attempt. Only 126 and 127, before the first
 /// success, throw EndTerm: the command cannot be run, and no message is at fault.
 ///
-/// A term that ends in order lets the command finish: how long, the drain limit decides. A term that is lost, aborted
-/// or hung takes the command with it at once, and so does a lease that runs out, a moment before its hard limit and
-/// also while this process is frozen.
+/// A term that ends in order lets the command finish: how long, the drain limit decides. With WhenAsked::cut the
+/// command gets SIGTERM then, and SIGKILL a second later. A term that is lost, aborted or hung takes the command with
+/// it at once, and so does a lease that runs out, a moment before its hard limit and also while this process is frozen.
 ///
 /// Throws EndTerm when no command can be run any more. The consumer must know that the handler is external
 /// (ConsumerOptions::handlerIsExternal). Borrows the guardian.
 Handler makeExecHandler(const Guardian& guardian, std::string command,
-                        Guarantee guarantee = Guarantee::exactlyOnceEffect);
+                        Guarantee guarantee = Guarantee::exactlyOnceEffect, WhenAsked whenAsked = WhenAsked::finish);
 
 /// What becomes of a message whose command has ended so, under a term that ends for `reason`, or does not. Throws as
 /// the handler does; with an unknown outcome when something of the command may still run.

@@ -1,13 +1,10 @@
 #include "cli/kill_deadline.hpp"
 
 namespace tenure::cli {
-namespace {
 
 bool mayFinish(EndReason reason) noexcept {
   return reason == EndReason::none || reason == EndReason::handoverAsked || reason == EndReason::stopAsked;
 }
-
-}  // namespace
 
 BootTime killDeadlineOf(const Term& term) noexcept {
   const BootTime limit = term.validUntil();

@@ -29,6 +29,8 @@ const ConsumerOptions& validated(const ConsumerOptions& options) {
                      "must be at least retryBase");
   complaints.require(options.onDead == OnDead::skip || options.delivery != Guarantee::atMostOnce, "consumer.onDead",
                      "block", "a message that was acknowledged before its handler started holds nobody up");
+  complaints.require(options.whenAsked == WhenAsked::finish || options.delivery != Guarantee::atMostOnce,
+                     "consumer.whenAsked", "cut", "does not go with at most once: a handler starts only once then");
   complaints.require(options.deadLetterLimit, limits::deadLetterLimit, "consumer.deadLetterLimit", "; 0 for none");
   complaints.require(options.outageLimit >= 0ms, "consumer.outageLimit", options.outageLimit, "must not be negative");
   complaints.require(options.keepIdsFor >= 0h, "consumer.keepIdsFor", options.keepIdsFor,

@@ -96,6 +96,7 @@ class LaneRunner final {
   Transaction& handed() noexcept;
   std::optional<Action> reconsider();
   Action ran(Outcome outcome);
+  bool isCut(const Outcome& outcome) const noexcept;
   Result<void> begin();
   void end() noexcept;
   void abandon() noexcept;

@@ -180,7 +180,19 @@ Action LaneRunner::ran(Outcome outcome) {
   if (outcome.kind == Outcome::Kind::done && guarded_->failure())
     outcome = Outcome::failed("done, though a call has failed: " + guarded_->failure()->message());
   outcome.reason = shortened(std::move(outcome.reason), longestReason);
-  return lane_->ran(outcome, now());
+  Now heard = now();
+  if (isCut(outcome)) {
+    outcome = Outcome::retryLater("cut, as its leader was asked to leave: " + outcome.reason);
+    heard.stopAsked = true;  // a lane hears of it a moment after its handler
+  }
+  return lane_->ran(outcome, heard);
+}
+
+bool LaneRunner::isCut(const Outcome& outcome) const noexcept {
+  const EndReason ends = term_->endReason();
+  const bool isUndone = outcome.kind == Outcome::Kind::failed || outcome.kind == Outcome::Kind::retryLater;
+  const bool isAsked = ends == EndReason::handoverAsked || ends == EndReason::stopAsked;
+  return isUndone && isAsked && options_.whenAsked == WhenAsked::cut;
 }
 
 /// What a handler may write to.

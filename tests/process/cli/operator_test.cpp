@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "replica.hpp"
@@ -59,6 +61,31 @@ TEST_F(Operator, HandoverTellsWhoFollowsAndHowSoon) {
   EXPECT_EQ(run.exit, 0);
   EXPECT_THAT(run.output, AllOf(HasSubstr("second leads, token "), HasSubstr(" ms after the request")));
   EXPECT_TRUE(first.waitForOutput("reason=handover_asked"));
+  EXPECT_EQ(told(first, SIGTERM), 0);
+  EXPECT_EQ(told(second, SIGTERM), 0);
+}
+
+TEST_F(Operator, ACommandThatMayBeCutIsEndedAtAHandoverAndItsMessageIsTheSuccessorsFirst) {
+  produce(numbered(2));
+  const std::string command = "if test ! -e " + at("began") + "; then touch " + at("began") +
+                              "; exec sleep 1000; fi; " + R"(echo "$TENURE_MESSAGE_ID $TENURE_ATTEMPT" >>)" +
+                              at("done");
+  const Arguments cut{"--exec", command, "--when-asked", "cut", "--drain-limit", "10m"};
+  Program first = consume("first", cut);
+  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(at("began")); })) << first.output();
+  Program second = consume("second", cut);
+  ASSERT_TRUE(second.waitForOutput(" stood_by "));
+
+  EXPECT_EQ(tenure(inElection("handover", {"--wait"})).exit, 0);
+
+  const auto done = [&] {
+    std::ifstream in(at("done"));
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  EXPECT_TRUE(eventually([&] { return done() == "m-1 1\nm-2 1\n"; })) << done() << first.output() << second.output();
+  for (const char* event : {" elected ", " inaugurated ", " first_commit "})
+    EXPECT_THAT(second.output(), testing::ContainsRegex(std::string(event) + ".*since_request_us=")) << event;
+  EXPECT_THAT(first.output(), testing::ContainsRegex(" term_ended .*since_request_us="));
   EXPECT_EQ(told(first, SIGTERM), 0);
   EXPECT_EQ(told(second, SIGTERM), 0);
 }

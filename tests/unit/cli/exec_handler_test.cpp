@@ -50,8 +50,10 @@ class ExecHandler : public testing::Test {
   }
 
   Outcome handle(const std::string& command) {
-    return makeExecHandler(guardian, command)({message, transaction, *term, 3});
+    return makeExecHandler(guardian, command, Guarantee::exactlyOnceEffect,
+                           whenAsked)({message, transaction, *term, 3});
   }
+  WhenAsked whenAsked = WhenAsked::finish;
   /// Runs a command that rings the bell and then waits to be killed; `then` happens in between.
   template <class Then>
   Outcome handleAndWhenItRings(const std::string& rest, Then then) {
@@ -158,6 +160,22 @@ TEST_F(ExecHandler, KillsTheCommandWhenTheDrainIsAborted) {
     term.requestStop(EndReason::stopAsked);
     term.state().setEndReason(EndReason::aborted);
   });
+
+  EXPECT_EQ(outcome.kind, Kind::retryLater);
+}
+
+TEST_F(ExecHandler, ACommandThatMayBeCutIsAskedToEndWithItsTerm) {
+  whenAsked = WhenAsked::cut;
+  const Outcome outcome =
+      handleAndWhenItRings("exec tail -f /dev/null", [&] { term.requestStop(EndReason::handoverAsked); });
+
+  EXPECT_EQ(outcome.kind, Kind::retryLater);
+}
+
+TEST_F(ExecHandler, ACommandThatMayBeCutIsKilledWhereItDoesNotHeedThat) {
+  whenAsked = WhenAsked::cut;
+  const Outcome outcome = handleAndWhenItRings("trap '' TERM; while :; do read -r _ <> " + answer + "; done",
+                                               [&] { term.requestStop(EndReason::handoverAsked); });
 
   EXPECT_EQ(outcome.kind, Kind::retryLater);
 }
