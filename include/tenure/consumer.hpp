@@ -130,8 +130,8 @@ enum class OnDead {
 /// What a request to hand over or to stop does to a handler that runs.
 enum class WhenAsked {
   finish,  // it has until CareerLimits::drain
-  /// Asked by its term's stop token, it need not finish: unless it says done, reject or skip, what it wrote to its
-  /// transaction is undone, no attempt counts, and its message is the successor's first. For handlers whose work
+  /// The handler may return early when its term's stop token asks. Unless it says done, reject or skip, what it wrote
+  /// to its transaction is undone, no attempt counts, and its message is the successor's first. For handlers whose work
   /// elsewhere may be broken off and repeated. Not with at most once.
   cut,
 };

@@ -119,7 +119,7 @@ void CareerMachine::handle(const StopAsked&) {
       stopPreparing();
       return leave(Resignation::clean);
     }
-    office_->askedAt = now_;
+    if (!office_->askedAt) office_->askedAt = now_;
     drain();
     const bool isAtWork = office_->ending == EndReason::none && office_->running != Phase::inaugurate;
     if (!seeksSuccessors_ || !isAtWork || preparation_) return endTerm(EndReason::stopAsked);

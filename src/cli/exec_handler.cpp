@@ -133,9 +133,11 @@ Handler makeExecHandler(const Guardian& guardian, std::string command, Guarantee
   // Lanes share the handler.
   return [&guardian, command = std::move(command), guarantee, whenAsked,
           hasSucceeded = std::make_shared<std::atomic<bool>>(false)](const Delivery& delivery) {
-    ChildLimits limits{
-        .grace = timeToEnd, .until = [&] { return killDeadlineOf(delivery.term); }, .warning = politeness};
-    if (whenAsked == WhenAsked::cut) limits.stop = delivery.term.stopToken();
+    ChildLimits limits{.until = [&] { return killDeadlineOf(delivery.term); }, .warning = politeness};
+    if (whenAsked == WhenAsked::cut) {
+      limits.stop = delivery.term.stopToken();
+      limits.grace = timeToEnd;
+    }
     const Result<ChildEnd> end = runChild(guardian, commandFor(delivery, command), limits);
     if (!*hasSucceeded) refuseWhatCannotBeRun(end);
     const Outcome outcome = outcomeOfCommand(end, delivery.term.endReason(), guarantee);

@@ -54,7 +54,7 @@ Action Lane::ranTogether(const Outcome& outcome, const Now& now) {
     state_.booking.succeeded = state_.booking.ends = true;
     return proceed(now);
   }
-  state_.tell(BatchSplit{queue_.joined(), outcome.reason});
+  if (!now.stopAsked) state_.tell(BatchSplit{queue_.joined(), outcome.reason});
   queue_.separate();
   state_.booking.news.clear();
   return ask(Abandon{});

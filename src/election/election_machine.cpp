@@ -75,7 +75,7 @@ void ElectionMachine::handle(const input::Expired&) {
 void ElectionMachine::handle(const input::Refused& in) {
   at_.connected = false;
   fatal(in.error);
-  if (at_.phase == Phase::resigning) finishResignation();
+  if (at_.phase == Phase::resigning || at_.phase == Phase::yielding) finishResignation();
 }
 
 /// The session took our znode with it. The next one begins from scratch: even the ensemble may be another.
@@ -314,7 +314,7 @@ void ElectionMachine::fail(const Error& error) {
 
 void ElectionMachine::fatal(const Error& error) {
   if (at_.phase == Phase::office) endTerm(EndReason::leaseLost);
-  if (at_.phase == Phase::lost || at_.phase == Phase::resigning) {
+  if (at_.phase == Phase::lost || at_.phase == Phase::resigning || at_.phase == Phase::yielding) {
     fatal_ = error;
     return;
   }

@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A create of ours that the servers handle beside our successor's first questions would hold it up.
+// Our new enrolment waits this long, so that the successor's first reads are answered before it.
 constexpr Duration afterYou = 10ms;
 
 }  // namespace
@@ -195,6 +195,7 @@ void ElectionMachine::tellPassed() {
 void ElectionMachine::resigned(const Result<void>& result) {
   if (terms_.isPassing()) {
     if (result) tellPassed();
+    if (!result && terms_.leaveOutGone(result.error())) return sendResignation();
     if (!result && terms_.endPlainly(result.error()) && !pausedBy(result.error())) return sendResignation();
   }
   if (result && terms_.resignation() == Resignation::nothingRuns) report_.drop();

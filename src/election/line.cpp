@@ -18,6 +18,9 @@ bool mayBePreferred(const StandbyLine::StandbyEntry& each) {
   return each.record.preference == Preference::preferred && each.whyNot().empty();
 }
 
+/// The leadership can be offered to it.
+bool isEligible(const StandbyLine::StandbyEntry& each) { return each.record.knowsBaton && each.whyNot().empty(); }
+
 }  // namespace
 
 void StandbyLine::list(const std::vector<std::string>& names, const std::string& own, bool anew) {
@@ -71,32 +74,34 @@ const StandbyLine::StandbyEntry* StandbyLine::find(const std::string& name) cons
   return found == known_.end() ? nullptr : &found->second;
 }
 
-/// That of the replica that was started last. While replicas are replaced one after the other, those of other versions
-/// are about to go, and would have to hand over once more.
+/// The version of the replica that was started last. Older replicas are about to be stopped and would hand over again.
 std::string StandbyLine::newestVersion() const {
   const CandidateRecord* newest = &ours_;
   for (const auto& [name, entry] : known_)
-    if (entry.record.started > newest->started) newest = &entry.record;
+    if (isEligible(entry) && entry.record.started > newest->started) newest = &entry.record;
   return newest->version;
+}
+
+StandbyLine::Successor StandbyLine::newestSuccessor(std::int64_t czxid) const {
+  const std::string newest = newestVersion();
+  for (const StandbyEntry& each : behind(czxid))
+    if (isEligible(each) && each.record.version == newest) return {each.name, false, {}};
+  return successor(czxid, std::nullopt);
 }
 
 StandbyLine::Successor StandbyLine::successor(std::int64_t czxid, const std::optional<CandidateUuid>& to,
                                               const std::set<std::string>& without) const {
   Successor nobody;
   if (to) nobody = {{}, true, "it does not stand in line"};
-  const std::string newest = newestVersion();
-  std::string ofAnother;  // version, the first of them
   for (const StandbyEntry& each : behind(czxid)) {
     if ((to && each.uuid != *to) || without.contains(each.name)) continue;
     const std::string why = each.whyNot();
-    if (why.empty() && (to || each.record.version == newest)) return {each.name, false, {}};
-    if (why.empty() && ofAnother.empty()) ofAnother = each.name;
-    if (why.empty()) continue;
+    if (why.empty()) return {each.name, false, {}};
     const bool mayCome = each.record.readiness == Readiness::checking && each.differs.empty();
     nobody.mayCome = mayCome || (nobody.mayCome && !to);
     if (to || nobody.why.empty()) nobody.why = to ? why : "nobody in line can follow; " + each.called() + ": " + why;
   }
-  return ofAnother.empty() ? nobody : Successor{ofAnother, false, {}};
+  return nobody;
 }
 
 std::optional<CandidateUuid> StandbyLine::preferred(std::int64_t czxid, BootTime now) const {

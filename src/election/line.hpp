@@ -54,10 +54,11 @@ class StandbyLine {
   std::vector<StandbyEntry> behind(std::int64_t czxid) const;
   /// The candidacy with that znode; null: it is not known.
   const StandbyEntry* find(const std::string& name) const;
-  /// `to` if it is given, else the first behind `czxid` to whom the office may go, of the newest version where there is
-  /// one; none of the znodes `without`.
+  /// `to` if it is given, else the first behind `czxid` to whom the office may go; none of the znodes `without`.
   Successor successor(std::int64_t czxid, const std::optional<CandidateUuid>& to,
                       const std::set<std::string>& without = {}) const;
+  /// The same without a target: the first of the newest version, where one of it may follow.
+  Successor newestSuccessor(std::int64_t czxid) const;
   /// The first in line behind `czxid` that is preferred, may follow, and has stood by for as long as it said.
   std::optional<CandidateUuid> preferred(std::int64_t czxid, BootTime now) const;
   /// When the next of the preferred will have done so; max() without one.

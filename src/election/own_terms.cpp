@@ -2,12 +2,16 @@
 
 #include <algorithm>
 
+#include "base/assert.hpp"
+
 namespace tenure {
 namespace {
 
 using namespace std::chrono_literals;
 
 constexpr std::size_t mostServed = 32;
+/// Of the write that passes the baton.
+constexpr std::size_t partsBeforeBetween = 5;
 constexpr const char* nothingRuns = "its term did not end in order, but nothing of it runs any more";
 
 }  // namespace
@@ -116,8 +120,9 @@ std::optional<std::chrono::microseconds> OwnTerms::sinceRequest() const {
   if (!before.asked || before.busy) return std::nullopt;
   const std::string& ours = at_.settings.self.process.bootId;
   const bool sharesClock = !ours.empty() && before.holder.bootId == ours;
-  const Duration since = sharesClock ? at_.now.boot - before.asked->boot : at_.now.wall - before.asked->wall;
-  return std::chrono::floor<std::chrono::microseconds>(std::max<Duration>(since, 0ms));
+  using std::chrono::microseconds;
+  if (sharesClock) return std::chrono::floor<microseconds>(std::max<Duration>(at_.now.boot - before.asked->boot, 0ms));
+  return microseconds{std::max(at_.now.wall - before.asked->wall, 0ms)};
 }
 
 TermIdentity OwnTerms::begin(const MetaRecord& meta) {
@@ -161,9 +166,19 @@ std::vector<MultiOp> OwnTerms::passBaton() const {
   std::vector<MultiOp> write{CheckOp{at_.own->path}, SetOp{at_.paths.marker, heir_->marker, markerVersion_},
                              CheckOp{at_.child(heir_->znode)}, CheckOp{at_.paths.meta, heir_->metaVersion},
                              SetOp{at_.paths.baton, heir_->baton, heir_->batonVersion}};
+  TENURE_ASSERT(write.size() == partsBeforeBetween);
   for (const std::string& znode : between_) write.emplace_back(RemoveOp{at_.child(znode)});
   write.emplace_back(RemoveOp{at_.own->path});
   return write;
+}
+
+bool OwnTerms::leaveOutGone(const Error& error) {
+  const std::optional<std::size_t> part = refusedPart(error);
+  if (!error.is(Errc::notFound) || !part || *part < partsBeforeBetween) return false;
+  const std::size_t gone = *part - partsBeforeBetween;
+  if (gone >= between_.size()) return false;
+  between_.erase(between_.begin() + static_cast<std::ptrdiff_t>(gone));
+  return true;
 }
 
 bool OwnTerms::endPlainly(const Error& error) {

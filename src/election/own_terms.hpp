@@ -62,6 +62,9 @@ class OwnTerms {
   void passTo(const BatonOffer::Acceptance& heir, std::vector<std::string> between);
   bool isPassing() const noexcept { return heir_.has_value(); }
   const std::vector<std::string>& between() const noexcept { return between_; }
+  /// The baton was not passed because one of those between has gone. It is left out, and the last words may be sent
+  /// again.
+  bool leaveOutGone(const Error& error);
   /// The baton could not be passed, or it is not known whether it was. False: our znode had gone, or the marker is no
   /// longer ours.
   bool endPlainly(const Error& error);

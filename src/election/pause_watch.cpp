@@ -16,12 +16,13 @@ constexpr std::chrono::seconds lookAfterRefusal{10};
 void PauseWatch::begin() {
   pause_.reset();
   isRead_ = isRefusalTold_ = false;
-  if (!std::exchange(isForeseen_, false)) look();
+  if (!isForeseen_) look();
 }
 
+/// Without a watch: the baton may change often before it is ours.
 void PauseWatch::foresee() {
-  look();
   isForeseen_ = true;
+  ask(false);
 }
 
 void PauseWatch::resume() {
@@ -29,9 +30,14 @@ void PauseWatch::resume() {
 }
 
 void PauseWatch::look() {
+  isForeseen_ = false;
+  ask(true);
+}
+
+void PauseWatch::ask(bool watched) {
   watch_ = {at_.newTicket(), false};
   lookDue_.reset();
-  at_.act(action::Read{watch_.ticket, action::Subject::pause, at_.paths.pause, true});
+  at_.act(action::Read{watch_.ticket, action::Subject::pause, at_.paths.pause, watched});
 }
 
 bool PauseWatch::read(Ticket ticket, const Result<Node>& node) {
@@ -44,8 +50,9 @@ bool PauseWatch::read(Ticket ticket, const Result<Node>& node) {
   } else if (!node) {
     lookFailed(node.error());
   } else {
-    watch_.answered = true;
+    watch_.answered = !isForeseen_;
     heed(parsePause(node->data));
+    if (isForeseen_) look();
   }
   return true;
 }

@@ -41,6 +41,7 @@ class PauseWatch {
  private:
   bool isOurs(Ticket ticket) const noexcept { return ticket != 0 && ticket == watch_.ticket; }
   void look();
+  void ask(bool watched);
   void lookFailed(const Error& error);
   void heed(std::optional<Pause> pause);
 

@@ -138,13 +138,21 @@ void Steering::handOverTo(const StandbyLine::Successor& successor) {
     if (wish_->passedOver.empty()) return makeWay(successor.znode);
     // It cannot accept, and without an acceptance nobody before it is sent back.
     wish_->passedOver.insert(successor.znode);
-    return handOverTo(look_.line().successor(at_.own->czxid, wish_->request.to, wish_->passedOver));
+    return handOverTo(nextToAsk());
   }
   if (!wish_->passedOver.empty()) return decline(wish_->waitsFor);
   if (!wish_->request.to && successor.why.empty()) return honour();  // alone
   if (!successor.mayCome) return decline(successor.why);
   wish_->waitsFor = successor.why;
   look_.dueAt(at_.now.boot + (++wish_->looks < soonest ? lookForLatecomers : LineLook::lookAgainAfter));
+}
+
+/// A replica of a new version goes first once: one that does not accept may cost no other its turn. In the plain way no
+/// candidate is sent back for it.
+StandbyLine::Successor Steering::nextToAsk() const {
+  const bool prefersNewest = !wish_->request.to && wish_->passedOver.empty() && !wish_->isPlain;
+  return prefersNewest ? look_.line().newestSuccessor(at_.own->czxid)
+                       : look_.line().successor(at_.own->czxid, wish_->request.to, wish_->passedOver);
 }
 
 void Steering::offerTo(const StandbyLine::StandbyEntry& target) {
@@ -185,7 +193,7 @@ bool Steering::heed(BatonOffer::News news) {
   if (news == News::outdated) lookAgain();
   if (news == News::impossible) {
     wish_->isPlain = true;
-    makeWay(offer_.to().name);
+    makeWay(nextToAsk().znode);
   }
   return news != News::foreign;
 }
@@ -254,7 +262,7 @@ void Steering::lineSeen() {
   if (wish_) {
     if (!isDue() || offer_.isOut()) return;
     if (isHonoured_) return replaceSuccessor();
-    return handOverTo(look_.line().successor(at_.own->czxid, wish_->request.to, wish_->passedOver));
+    return handOverTo(nextToAsk());
   }
   if (at_.settings.self.preference == Preference::preferred) return;
   if (const auto target = look_.line().preferred(at_.own->czxid, at_.now.boot))

@@ -94,6 +94,7 @@ class Steering {
   Duration lookInterval() const;
   bool looksBack() const noexcept;
   bool isDue();
+  StandbyLine::Successor nextToAsk() const;
   bool mayEndTerm() const noexcept { return isHonoured_ || wish_->leaves; }
 
   Contention& at_;

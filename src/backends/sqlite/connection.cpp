@@ -188,6 +188,12 @@ bool Connection::hasMoved() const noexcept {
   return sqlite3_file_control(db_, "main", SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK || moved != 0;
 }
 
+bool Connection::isInWal() {
+  Query mode = query("PRAGMA journal_mode");
+  const Result<bool> answered = mode.next();
+  return !answered || mode.bytes(0) == "wal";
+}
+
 void Connection::limitLooks(std::chrono::milliseconds limit) noexcept {
   constexpr int stepsBetween = 10'000;  // some hundred microseconds
   lookLimit_ = limit;

@@ -175,6 +175,8 @@ class Connection {
   void limitLockWait(std::chrono::milliseconds limit) noexcept { lockWait_.limit(limit); }
   /// Another file has its name now, or none.
   bool hasMoved() const noexcept;
+  /// After a read: another process may have converted the file.
+  bool isInWal();
   bool inTransaction() const noexcept { return sqlite3_get_autocommit(db_) == 0; }
   /// `mayWait`: asked each time that readers have blocked the COMMIT for the lock limit; true tries it again. The
   /// transaction stays open meanwhile.

@@ -59,7 +59,7 @@ Result<void> Driver::prepare(const std::stop_token&) {
   const Result<void> usable = lookAsStandby(file_.options());
   Connection* ahead = usable ? file_.openAhead() : nullptr;
   if (ahead == nullptr) return usable;
-  // What the claim reads first is compiled then. What they find is of no interest.
+  // Compiles the claim's first reads; their results are dropped.
   static_cast<void>(sqlite::readFence(*ahead, {}));
   static_cast<void>(readQueue(*ahead, which_));
   return usable;

@@ -43,18 +43,16 @@ class OpenFile {
     return connection;
   }
 
-  /// The next in line has the file open, so that its claim need not. Nothing is made or written, and a lock is waited
-  /// for but a moment; nullptr where that does not do.
+  /// The next in line opens the file beforehand. Makes and writes nothing, and holds no lock; nullptr where it would
+  /// have to, or would have to wait longer than a moment.
   Connection* openAhead() {
-    if (ahead_ != nullptr && ahead_->hasMoved()) ahead_.reset();
-    if (ahead_ != nullptr || !open_.expired() || !keepsItsMode() || !waitForEmptyJournal()) return ahead_.get();
+    if (!open_.expired() || !staysInRollbackMode() || !waitForEmptyJournal()) return nullptr;
+    if (ahead_ != nullptr && !ahead_->hasMoved()) return ahead_.get();
     Options patient = options_;
     patient.create = false;
     patient.lockLimit = patience;
     Result<std::unique_ptr<Connection>> opened = Connection::open(patient, {}, OlderSchema::refuse);
-    if (!opened) return nullptr;
-    ahead_ = std::move(*opened);
-    ahead_->limitLockWait(options_.lockLimit);
+    ahead_ = opened ? std::move(*opened) : nullptr;
     return ahead_.get();
   }
   void closeAhead() noexcept { ahead_.reset(); }
@@ -66,13 +64,15 @@ class OpenFile {
  private:
   Result<std::unique_ptr<Connection>> open(std::function<bool()> whenBusy) {
     const OlderSchema older = whom_ == For::leaders ? OlderSchema::bringForward : OlderSchema::refuse;
-    if (auto ahead = std::exchange(ahead_, nullptr); ahead != nullptr && !ahead->hasMoved()) {
-      ahead->whenBusy(whenBusy);
-      if (ensureSchema(*ahead, options_.create, older)) return ahead;
-    }
-    return Connection::open(options_, std::move(whenBusy), older);
+    auto ahead = std::exchange(ahead_, nullptr);
+    if (ahead == nullptr || ahead->hasMoved()) return Connection::open(options_, std::move(whenBusy), older);
+    ahead->limitLockWait(options_.lockLimit);
+    ahead->whenBusy(whenBusy);
+    if (const Result<void> schema = ensureSchema(*ahead, options_.create, older); !schema) return schema.error();
+    if (ahead->isInWal()) return Connection::open(options_, std::move(whenBusy), older);
+    return ahead;
   }
-  /// One that is not empty may be a dead leader's, which only the next leader shall undo.
+  /// A journal that is not empty may be a dead leader's; only the next leader may roll it back.
   bool waitForEmptyJournal() const {
     const std::filesystem::path journal = std::filesystem::absolute(options_.file).string() + "-journal";
     const auto isEmpty = [&journal] {
@@ -87,10 +87,11 @@ class OpenFile {
     }
     return true;
   }
-  /// To open it changes nothing.
-  bool keepsItsMode() const {
-    const JournalPlan plan = journalPlan(sqlite3_libversion_number(), options_.senders);
-    return isInWalMode(std::filesystem::absolute(options_.file)) == (plan.mode == "wal");
+  /// To open it makes no log, converts nothing, and marks nothing. In WAL mode a standby would keep a leader from
+  /// leaving that mode.
+  bool staysInRollbackMode() const {
+    const bool wantsWal = journalPlan(sqlite3_libversion_number()).mode == "wal";
+    return !wantsWal && !options_.senders && !isInWalMode(std::filesystem::absolute(options_.file));
   }
 
   /// Nullopt where nothing can be read either.

@@ -204,6 +204,44 @@ TEST_F(ARollingDeploy, HandsOverToTheNextOneWhereNoneOfTheNewVersionCanFollow) {
   EXPECT_EQ(offeredTo(), "c");
 }
 
+TEST_F(ARollingDeploy, CostsNobodyItsTurnWhereOneOfTheNewVersionDoesNotAnswer) {
+  versions = {{'c', {"1", at(1)}}, {'d', {"2", at(60)}}, {'e', {"2", at(61)}}};
+  ask();
+  lineIs("cde");
+  offerWritten();
+  machine.advance(500ms);
+  lineIs("cde");
+  EXPECT_EQ(offeredTo(), "c") << "it is prepared, and the next in line";
+}
+
+TEST_F(ARollingDeploy, SendsNobodyBackInThePlainWay) {
+  versions = {{'c', {"1", at(1)}}, {'d', {"2", at(60)}}};
+  ask();
+  lineIs("cd");
+  machine.written(Purpose::offer, Error{Errc::permissionDenied});
+  EXPECT_TRUE(handsOver());
+  EXPECT_FALSE(machine.wrote(Purpose::sendBack));
+}
+
+TEST_F(ARollingDeploy, IsNotLedByAVersionThatCannotFollow) {
+  versions = {{'c', {"1", at(1)}}, {'d', {"2", at(60)}}, {'e', {"3", at(61)}}};
+  ask();
+  lineIs("cdE");
+  EXPECT_EQ(offeredTo(), "d") << "the leadership cannot be offered to e";
+}
+
+TEST_F(ARollingDeploy, PassesTheBatonThoughOneBetweenHasGoneMeanwhile) {
+  versions = {{'c', {"1", at(1)}}, {'d', {"1", at(2)}}, {'e', {"2", at(60)}}};
+  handOverTo("cde");
+  machine.feed(input::ResignAsked{});
+  ASSERT_EQ(removed(), "cda");
+  machine.written(Purpose::baton, refusalOf(6, 9, Error{Errc::notFound, "gone"}));  // d, which was stopped
+
+  EXPECT_EQ(removed(), "ca");
+  machine.written(Purpose::baton);
+  EXPECT_EQ(machine.told<BatonPassed>().size(), 1U);
+}
+
 TEST_F(ARollingDeploy, IsNothingForOneThatIsNamed) {
   versions = {{'c', {"1", at(1)}}, {'d', {"2", at(60)}}};
   ask(CandidateUuid{std::string(32, 'c')});
