@@ -87,8 +87,8 @@ struct CandidateOptions {
   std::string root = "/tenure";
   /// Shown to people; the host name and pid when empty.
   CandidateId id{};
-  /// Of the program. A leader that is asked to leave hands over to a replica of the version that was started last,
-  /// where one can follow, so that a rolling deploy moves the leadership once.
+  /// Of the program. A leader that is asked to leave prefers a successor of the newest version, which is that of the
+  /// replica started last: so a rolling deploy moves the leadership seldom.
   std::string version{};
   CareerLimits limits{};
   Preference preference = Preference::normal;

@@ -121,18 +121,18 @@ enum class OnDead {
   /// It is set aside as a dead letter, and they go on.
   skip,
   /// They wait: it is tried again every ConsumerOptions::retryMax (the longest of retryDelays), by each leader, until
-  /// it succeeds or an operator releases it (IStoreAdmin::release, `tenure queue release`), which makes a dead letter
-  /// of
-  /// it. Not with at most once.
+  /// it
+  /// succeeds or an operator makes a dead letter of it (IStoreAdmin::release, `tenure queue release`). Not with at most
+  /// once.
   block,
 };
 
-/// What a request to hand over or to stop does to a handler that runs.
+/// Whether a running handler finishes its message when its leader is asked to hand over or to stop.
 enum class WhenAsked {
-  finish,  // it has until CareerLimits::drain
-  /// The handler may return early when its term's stop token asks. Unless it says done, reject or skip, what it wrote
-  /// to its transaction is undone, no attempt counts, and its message is the successor's first. For handlers whose work
-  /// elsewhere may be broken off and repeated. Not with at most once.
+  finish,  // within CareerLimits::drain
+  /// The handler may return early when its term's stop token asks. Unless it says done, reject or skip, its transaction
+  /// is rolled back, no attempt counts, and the successor handles its message first. For handlers whose work elsewhere
+  /// may be broken off and repeated. Not with at most once.
   cut,
 };
 

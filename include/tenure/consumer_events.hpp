@@ -51,7 +51,7 @@ struct BatchCommitted {
   }
 };
 struct FirstCommit {
-  TENURE_EVENT("first_commit", info)  // of a term's messages
+  TENURE_EVENT("first_commit", info)  // the first batch of a term is committed
   std::size_t messages = 0;
   std::optional<std::chrono::microseconds> sinceRequest{};  // see Elected
   void fields(auto&& f) const { f("messages", messages), f("since_request_us", sinceRequest); }

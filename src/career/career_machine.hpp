@@ -200,7 +200,7 @@ class CareerMachine {
   struct Office {
     FencingToken term;
     BootTime began{};
-    std::optional<BootTime> followsRequest{};  // of the leader before
+    std::optional<BootTime> followsRequest{};  // when the leader before was asked to leave
     std::optional<BootTime> askedAt{};         // to hand over or to stop
     std::optional<Phase> running;
     BootTime phaseLimit = never;   // the limit, and after an overrun the end of the grace

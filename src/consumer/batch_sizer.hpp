@@ -12,8 +12,8 @@
 /// A commit that takes more than half of the target by its fixed part alone gets no cheaper by carrying less: then work
 /// has half of the target, and the target is missed, rather than every message waiting for the disk alone.
 ///
-/// The first batch may have the maximum, as nothing is known yet, and its work ends after 2 ms: whatever has waited
-/// while nobody led, the new leader's first commit comes soon.
+/// The first batch of a term may have the maximum, as nothing is measured yet. Its work ends after 2 ms, so that a new
+/// leader commits soon, however many messages have waited.
 #pragma once
 
 #include <cstddef>

@@ -42,7 +42,7 @@ class BatonAcceptance {
 
   /// The marker that names us.
   const Node& node() const noexcept { return node_; }
-  /// What the leader before wrote when it passed the baton.
+  /// The baton as its former leader has passed it.
   const BatonRecord& passed() const noexcept { return *baton_; }
   /// From when on our lease counts; nullopt: no acceptance is known to be written.
   std::optional<BootTime> leaseFrom() const noexcept { return leaseFrom_; }

@@ -10,7 +10,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t mostServed = 32;
-/// Of the write that passes the baton.
+/// The write that passes the baton has so many parts, and then those that delete the candidates between.
 constexpr std::size_t partsBeforeBetween = 5;
 constexpr const char* nothingRuns = "its term did not end in order, but nothing of it runs any more";
 

@@ -48,7 +48,7 @@ class OwnTerms {
   TermIdentity begin(const MetaRecord& meta);
   /// For how long the election had no leader; 0: the term before did not end in order, or there was none.
   std::chrono::milliseconds idleBefore() const;
-  /// For how long ago the leader before was asked to hand over or to stop; nullopt: its term ended otherwise.
+  /// How long ago the leader before was asked to hand over or to stop; nullopt: its term ended otherwise.
   std::optional<std::chrono::microseconds> sinceRequest() const;
 
   // --- its end

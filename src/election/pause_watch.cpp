@@ -42,7 +42,7 @@ void PauseWatch::ask(bool watched) {
 
 bool PauseWatch::read(Ticket ticket, const Result<Node>& node) {
   if (!isOurs(ticket)) return false;
-  if (at_.phase != ElectionPhase::office) {  // it did not come to the term
+  if (at_.phase != ElectionPhase::office) {  // the term has not begun, and asks again
     dropTickets();
   } else if (!node && node.error().is(Errc::notFound)) {
     heed(std::nullopt);

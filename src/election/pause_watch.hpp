@@ -4,8 +4,8 @@
 ///     elected ── unread ──► none ⇄ paused ──► paused, and at rest
 ///
 /// The first read of a term is answered after the write that took office, so it sees every pause that was written
-/// before. One who may be passed the baton sends it together with each look at the baton: the answer comes after that
-/// of the baton.
+/// before. A candidate that has accepted the baton reads the pause right after the baton, so that the answer to it is
+/// the newer of the two.
 #pragma once
 
 #include "election/own_record.hpp"
