@@ -25,18 +25,33 @@ constexpr milliseconds longRound{250};
 /// Something else than the fence's own word stands in its way.
 bool isHeldUp(const Result<void>& written) noexcept { return !written && written.error().is(Errc::storeBusy); }
 
-/// Each of them may take what is left of the limit.
-std::vector<Command> eachWithin(milliseconds limit, std::vector<Command> commands) {
+/// An exchange in which each command may take what is left of the limit. Its answers are those to the commands.
+Exchange exchangeWithin(Connection& connection, milliseconds limit, std::vector<Command> commands,
+                        bool beginsTransaction = false) {
   std::vector<Command> limited;
+  if (beginsTransaction) limited.push_back(beginTransaction());
+  const std::size_t first = limited.size() + 1;
   for (Command& command : commands) {
     limited.push_back(withinLimit(limit));
     limited.push_back(std::move(command));
   }
-  return limited;
+  Exchange exchange = connection.exchange(limited);
+  std::vector<Answer> answers;
+  for (std::size_t i = first; i < exchange.answers.size(); i += 2) answers.push_back(std::move(exchange.answers[i]));
+  exchange.answers = std::move(answers);
+  return exchange;
 }
-/// The answer to such a command, counted from the last one.
-const Answer& fromBehind(const Exchange& exchange, std::size_t command) {
-  return exchange.answers[exchange.answers.size() - 1 - 2 * command];
+
+/// The writes and the COMMIT in one journey.
+Result<void> commitWithin(Connection& connection, milliseconds limit, std::vector<Command> writes) {
+  const std::size_t before = writes.size();
+  writes.push_back(command("COMMIT"));
+  const Exchange written = exchangeWithin(connection, limit, std::move(writes));
+  if (written) return checkCommitted(connection, written.answers.back());
+  // The server has said why, and did so before the COMMIT.
+  const bool isKnown = !written.failure->sqlState.empty() && written.answers.size() < before;
+  if (connection.isLost() && !isKnown) return Error{Errc::outcomeUnknown, written.error().detail};
+  return errorOf(*written.failure);
 }
 
 }  // namespace
@@ -86,37 +101,40 @@ Result<void> Driver::claimBefore(const Term& term, const ClaimJudge& judge, Boot
   return isOutOfTime ? Error{Errc::storeBusy, written.error().detail} : written.error();
 }
 
-/// The owner is read first: a first claim that lands in between shows in the fence, never as a fence that is lost.
+/// In two journeys, where the queue and the fence are there. The owner is read first: a first claim that lands in
+/// between shows in the fence, never as a fence that is lost.
 Result<void> Driver::judgeAndWrite(Connection& connection, const TermIdentity& term, const ClaimJudge& judge,
                                    milliseconds limit, Against whom) {
   const std::vector<Command> question{selectQueue(which_), lockFence(term.election.value)};
-  std::vector<Command> inTurn{awaitTurn(term.election.value, Turn::alone)};
-  if (whom == Against::everybody) inTurn.push_back(lockFenceTable());
-  inTurn.insert(inTurn.end(), question.begin(), question.end());
-  const std::vector<Command> beginning{beginTransaction(), withinLimit(limit)};
-  if (const Exchange begun = connection.exchange(beginning); !begun) return begun.error();
-  if (const Result<void> known = session_.checkTables(); !known) return known.error();
-  Exchange read = connection.exchange(eachWithin(limit, inTurn));
-  if (read && fromBehind(read, 1).rows() == 0) {
+  std::vector<Command> all = session_.tableQuestions();
+  all.push_back(awaitTurn(term.election.value, Turn::alone));
+  if (whom == Against::everybody) all.push_back(lockFenceTable());
+  all.insert(all.end(), question.begin(), question.end());
+  Exchange read = exchangeWithin(connection, limit, std::move(all), true);
+  if (const Result<void> known = session_.judgeTables(read); !known) return known.error();
+  if (read && read.answers.end()[-2].rows() == 0) {
     // Waits for another first claim, whose fence must then be seen as well.
     if (const auto added = ensureQueue(connection, which_); !added) return added.error();
-    read = connection.exchange(eachWithin(limit, question));
+    read = exchangeWithin(connection, limit, question);
   }
   if (!read) return errorOf(*read.failure);
-  const Queue queue = queueFrom(fromBehind(read, 1));
-  FenceFound found = foundIn(fromBehind(read, 0));
+  const Queue queue = queueFrom(read.answers.end()[-2]);
+  FenceFound found = foundIn(read.answers.back());
   found.owner = queue.owner;
   const Result<std::optional<Fence>> next = judge(found);
   if (!next) return next.error();
   TENURE_ASSERT(next->has_value());
 
+  owner_.queue = queue.number;
   std::vector<Command> writes{found.stored.empty() ? addFence(**next) : writeFence(**next)};
   if (queue.owner.election.empty()) writes.push_back(takeQueue(queue.number, term));
-  const Exchange written = connection.exchange(eachWithin(limit, writes));
+  // A row that is locked is changed; one that another first claim may have made meanwhile perhaps not.
+  const bool isCertain = !found.stored.empty() && !queue.owner.election.empty();
+  if (isCertain) return commitWithin(connection, limit, std::move(writes));
+  const Exchange written = exchangeWithin(connection, limit, std::move(writes));
   if (!written) return errorOf(*written.failure);
-  for (std::size_t i = 0; i < writes.size(); ++i)
-    if (fromBehind(written, i).changed() == 0) return Error{Errc::storeBusy, outrun};
-  owner_.queue = queue.number;
+  for (const Answer& each : written.answers)
+    if (each.changed() == 0) return Error{Errc::storeBusy, outrun};
   return commitOf(connection);
 }
 

@@ -115,10 +115,19 @@ void Connection::start(std::span<const Command> commands) {
   mayRemove_ = PQtransactionStatus(connection_) != PQTRANS_INERROR;
   warning_.clear();
   expected_.clear();
+  const std::optional<Command> ahead = std::exchange(ahead_, std::nullopt);
   if (lost_) return;
-  bool sent = true;
-  for (std::size_t i = 0; sent && i < commands.size(); ++i) sent = send(commands[i], i);
-  if (!sent || PQpipelineSync(connection_) != 1) loseByProtocol();
+  bool sent = !ahead || sendAll({&*ahead, 1});
+  repliesAhead_ = expected_.size();
+  sent = sent && sendAll(commands);
+  if (!sent) loseByProtocol();
+}
+
+bool Connection::sendAll(std::span<const Command> commands) {
+  for (std::size_t i = 0; i < commands.size(); ++i)
+    if (!send(commands[i], i)) return false;
+  expected_.push_back({Expected::Kind::end, commands.size()});
+  return PQpipelineSync(connection_) == 1;
 }
 
 Exchange Connection::finish(std::size_t unread) {
@@ -131,12 +140,19 @@ Exchange Connection::finish(std::size_t unread) {
   }
   backends::AnswerWait wait(timer_, answerLimit_);
   exchange.answers.reserve(expected_.size());
-  for (const Expected& each : expected_) {
+  for (std::size_t i = 0; i < expected_.size(); ++i) {
+    if (i == repliesAhead_ && i > 0) {
+      if (exchange.failure && !lost_) lose(Errc::unavailable, exchange.failure->error.detail);
+      exchange = {};
+    }
+    const Expected& each = expected_[i];
+    if (each.kind == Expected::Kind::end) {
+      receiveEnd(wait);
+      continue;
+    }
     warning_.clear();  // in the end it is what the last command said
     receive(each, wait, each.command >= unread, exchange);
   }
-  const std::unique_ptr<PGresult, decltype(&PQclear)> sync(next(wait), &PQclear);
-  if (!lost_ && PQresultStatus(sync.get()) != PGRES_PIPELINE_SYNC) loseByProtocol();
   lost_ ? wait.failed() : wait.answered();
   if (lost_ && !exchange.failure) exchange.failure = Failure{exchange.answers.size(), {}, lostBy_};
   return exchange;
@@ -209,6 +225,11 @@ void Connection::receive(const Expected& expected, backends::AnswerWait& wait, b
   while (PGresult* result = next(wait)) digest(expected, result, isRead, exchange);
 }
 
+void Connection::receiveEnd(backends::AnswerWait& wait) {
+  const std::unique_ptr<PGresult, decltype(&PQclear)> sync(next(wait), &PQclear);
+  if (!lost_ && PQresultStatus(sync.get()) != PGRES_PIPELINE_SYNC) loseByProtocol();
+}
+
 void Connection::digest(const Expected& expected, PGresult* result, bool isRead, Exchange& exchange) {
   Answer answer(result);
   const ExecStatusType status = PQresultStatus(result);
@@ -270,7 +291,7 @@ Error Connection::lose(Errc code, std::string why) {
 
 Result<void> Connection::script(const std::string& sql) {
   if (lost_) return lostBy_;
-  TENURE_ASSERT(!underWay_);
+  TENURE_ASSERT(!underWay_ && !ahead_);
   PQexitPipelineMode(connection_);
   if (PQsendQuery(connection_, sql.c_str()) != 1) return loseByProtocol();
   Exchange exchange;
@@ -297,6 +318,14 @@ void Connection::rollback() noexcept {
     if (const Result<void> done = run("ROLLBACK"); !done && !lost_) lose(Errc::unavailable, done.error().detail);
   } catch (...) {
     lost_ = true;
+  }
+}
+
+bool Connection::hasEnded() noexcept {
+  for (;;) {
+    pollfd readable{.fd = socket(), .events = POLLIN, .revents = 0};
+    if (lost_ || poll(&readable, 1, 0) <= 0) return lost_;
+    if (PQconsumeInput(connection_) == 0) loseByProtocol();
   }
 }
 

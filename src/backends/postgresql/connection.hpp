@@ -69,6 +69,8 @@ class Connection {
   void start(std::span<const Command> commands);
   Exchange finish(std::size_t unread = 0);
   bool isUnderWay() const noexcept { return underWay_; }
+  /// Sends it in front of the next exchange, as a transaction of its own. The session is lost where it fails.
+  void precede(Command command) { ahead_ = std::move(command); }
   template <class... Values>
   Result<Answer> ask(SqlText sql, const Values&... values) {
     return askFor(command(std::move(sql), values...));
@@ -84,6 +86,8 @@ class Connection {
 
   /// The session cannot be used any more.
   bool isLost() const noexcept { return lost_; }
+  /// The same, for a session that was idle: takes what the server has said meanwhile. Asks nothing.
+  bool hasEnded() noexcept;
   /// A transaction is open, be it in a failed state.
   bool inTransaction() const noexcept;
   /// A transaction is open and in order.
@@ -122,13 +126,14 @@ class Connection {
   };
   /// A reply that is still to come.
   struct Expected {
-    enum class Kind { preparation, execution, housekeeping } kind;
+    enum class Kind { preparation, execution, housekeeping, end } kind;
     std::size_t command;
     Prepared* statement = nullptr;
   };
   Connection(pg_conn* connection, const Options& options);
   Result<void> configure(const Options& options);
   Result<Answer> askFor(Command command);
+  bool sendAll(std::span<const Command> commands);
   bool send(const Command& command, std::size_t index);
   Prepared* findPrepared(const Command& command) noexcept;
   Prepared* sendPreparation(const Command& command, std::size_t index, std::uint64_t renewAt);
@@ -136,6 +141,7 @@ class Connection {
   bool sendRemoval(const Prepared* statement, std::size_t index);
   void forget(const Prepared* statement) noexcept;
   void receive(const Expected& expected, backends::AnswerWait& wait, bool isRead, Exchange& exchange);
+  void receiveEnd(backends::AnswerWait& wait);
   void digest(const Expected& expected, pg_result* result, bool isRead, Exchange& exchange);
   /// The next reply, or nullptr: the end of a statement's replies, or a lost session.
   pg_result* next(backends::AnswerWait& wait);
@@ -157,6 +163,8 @@ class Connection {
   std::unordered_multimap<std::string_view, std::unique_ptr<Prepared>> prepared_;  // by their text
   std::array<Prepared*, 64> lastAt_{};  // by where their text lies: to compare it is cheaper than to hash it
   std::vector<Expected> expected_;      // of the exchange that is under way; kept for its capacity
+  std::optional<Command> ahead_;        // goes in front of the next exchange
+  std::size_t repliesAhead_ = 0;        // so many of `expected_` are to it
   /// The values of a statement in the arrays that libpq wants; kept for their capacity.
   struct Arrays {
     std::vector<unsigned> types;

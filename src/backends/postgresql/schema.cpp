@@ -167,22 +167,37 @@ struct Missing {
   std::string schema;  // the connection's current one; empty when there is none
 };
 
-Result<Missing> missingTables(Connection& connection) {
-  const Result<Answer> answer = connection.ask(
+Command selectMissing() {
+  return command(
       "SELECT coalesce(current_schema()::text, ''), name FROM (SELECT 1) AS one"
       " LEFT JOIN unnest(string_to_array($1, ',')) AS name ON to_regclass(name) IS NULL",
       allTables());
-  if (!answer) return answer.error();
-  Missing missing{{}, answer->text(0, 0)};
-  for (int row = 0; row < answer->rows(); ++row)
-    if (!answer->isNull(row, 1)) missing.tables.push_back(answer->text(row, 1));
+}
+Command selectVersion() { return command("SELECT coalesce(max(version), 0) FROM tenure_schema"); }
+Command selectForbidden() {
+  return command(
+      "SELECT coalesce(string_agg(name, ', '), '') FROM unnest(string_to_array($1, ',')) AS name"
+      " WHERE NOT (has_table_privilege(name, 'SELECT') AND (name = 'tenure_schema' OR"
+      " has_table_privilege(name, 'INSERT') AND has_table_privilege(name, 'UPDATE') AND"
+      " has_table_privilege(name, 'DELETE')))",
+      allTables());
+}
+
+Missing missingFrom(const Answer& answer) {
+  Missing missing{{}, answer.text(0, 0)};
+  for (int row = 0; row < answer.rows(); ++row)
+    if (!answer.isNull(row, 1)) missing.tables.push_back(answer.text(row, 1));
   return missing;
 }
 
+Result<Missing> missingTables(Connection& connection) {
+  const Exchange asked = connection.exchange(std::vector{selectMissing()});
+  return asked ? Result<Missing>(missingFrom(asked.answers[0])) : asked.error();
+}
+
 Result<std::int64_t> versionOf(Connection& connection) {
-  const Result<Answer> version = connection.ask("SELECT coalesce(max(version), 0) FROM tenure_schema");
-  if (!version) return version.error();
-  return version->integer(0, 0);
+  const Exchange asked = connection.exchange(std::vector{selectVersion()});
+  return asked ? Result<std::int64_t>(asked.answers[0].integer(0, 0)) : asked.error();
 }
 
 Result<std::span<const storage::SchemaStep>> missingSteps(const Connection& connection, std::int64_t version) {
@@ -193,14 +208,13 @@ bool lacks(const Missing& missing, std::string_view table) {
   return std::find(missing.tables.begin(), missing.tables.end(), table) != missing.tables.end();
 }
 
-Result<void> checkMissing(Connection& connection, const Missing& missing) {
-  if (!lacks(missing, "tenure_schema")) {
-    const Result<std::int64_t> version = versionOf(connection);
-    if (!version) return version.error();
-    const auto toTake = missingSteps(connection, *version);
-    if (!toTake) return toTake.error();
-    if (!toTake->empty()) return storage::olderSchema(connection.name(), *version, schemaVersion);
-  }
+Result<void> checkVersion(const Connection& connection, std::int64_t version) {
+  const auto toTake = missingSteps(connection, version);
+  if (!toTake) return toTake.error();
+  return toTake->empty() ? Result<void>{} : storage::olderSchema(connection.name(), version, schemaVersion);
+}
+
+Result<void> checkMissing(const Connection& connection, const Missing& missing) {
   if (missing.tables.empty()) return {};
   const bool fence = lacks(missing, "tenure_fence");
   return Error{fence ? Errc::fenceLost : Errc::storeFailed,
@@ -228,6 +242,12 @@ Result<void> bringForward(Connection& connection) {
   return {};
 }
 
+Result<void> checkForbidden(const Connection& connection, const std::string& forbidden) {
+  if (forbidden.empty()) return {};
+  return Error{Errc::permissionDenied,
+               connection.name() + ": no right to SELECT, INSERT, UPDATE and DELETE on " + forbidden};
+}
+
 std::string digestOfFunctions() { return hexadecimal(digestOf(sendFunctions)); }
 
 std::string functionsSql() {
@@ -250,12 +270,27 @@ bool isOurTable(std::string_view name) noexcept {
 }
 
 Result<void> checkSchema(Connection& connection) {
-  const Result<Missing> missing = missingTables(connection);
-  if (!missing) return missing.error();
-  if (missing->tables.size() < tables.size()) return checkMissing(connection, *missing);
-  return Error{Errc::configurationRefused, connection.name() + ": no Tenure tables in schema \"" +
-                                               escaped(missing->schema) +
-                                               "\"; run `tenure schema apply` or psql with `tenure schema print`"};
+  return judgeTables(connection, connection.exchange(std::vector{selectMissing(), selectVersion()}));
+}
+
+std::vector<Command> tableQuestions() { return {selectMissing(), selectVersion(), selectForbidden()}; }
+
+/// Each answer is judged before the next one, which a missing table may have prevented.
+Result<void> judgeTables(const Connection& connection, const Exchange& asked) {
+  const std::vector<Answer>& answers = asked.answers;
+  if (answers.empty()) return asked.error();
+  const Missing missing = missingFrom(answers[0]);
+  if (missing.tables.size() == tables.size())
+    return Error{Errc::configurationRefused, connection.name() + ": no Tenure tables in schema \"" +
+                                                 escaped(missing.schema) +
+                                                 "\"; run `tenure schema apply` or psql with `tenure schema print`"};
+  if (!lacks(missing, "tenure_schema")) {
+    if (answers.size() < 2) return asked.error();
+    if (const Result<void> known = checkVersion(connection, answers[1].integer(0, 0)); !known) return known;
+  }
+  if (const Result<void> whole = checkMissing(connection, missing); !whole) return whole;
+  if (answers.size() < 3) return asked ? Result<void>{} : asked.error();
+  return checkForbidden(connection, answers[2].text(0, 0));
 }
 
 std::string schemaSql() { return "BEGIN;\n" + std::string(createTables) + functionsSql() + "COMMIT;\n"; }
@@ -308,22 +343,8 @@ Result<void> applySchema(const Options& options) {
 }
 
 Result<std::string> forbiddenTables(Connection& connection) {
-  const Result<Answer> forbidden = connection.ask(
-      "SELECT coalesce(string_agg(name, ', '), '') FROM unnest(string_to_array($1, ',')) AS name"
-      " WHERE NOT (has_table_privilege(name, 'SELECT') AND (name = 'tenure_schema' OR"
-      " has_table_privilege(name, 'INSERT') AND has_table_privilege(name, 'UPDATE') AND"
-      " has_table_privilege(name, 'DELETE')))",
-      allTables());
-  if (!forbidden) return forbidden.error();
-  return forbidden->text(0, 0);
-}
-
-Result<void> checkRights(Connection& connection) {
-  const Result<std::string> forbidden = forbiddenTables(connection);
-  if (!forbidden) return forbidden.error();
-  if (forbidden->empty()) return {};
-  return Error{Errc::permissionDenied,
-               connection.name() + ": no right to SELECT, INSERT, UPDATE and DELETE on " + *forbidden};
+  const Exchange asked = connection.exchange(std::vector{selectForbidden()});
+  return asked ? Result<std::string>(asked.answers[0].text(0, 0)) : asked.error();
 }
 
 Result<std::string> channelOf(Connection& connection, std::int64_t queue) {

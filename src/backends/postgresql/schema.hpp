@@ -25,7 +25,9 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "backends/postgresql/command.hpp"
 #include "storage/fence.hpp"
 #include "tenure/postgresql.hpp"
 #include "tenure/result.hpp"
@@ -33,6 +35,7 @@
 namespace tenure::postgresql {
 
 class Connection;
+struct Exchange;
 
 /// Whether a name, folded as PostgreSQL folds it, is one of these tables or what belongs to them.
 bool isOurTable(std::string_view name) noexcept;
@@ -41,11 +44,15 @@ bool isOurTable(std::string_view name) noexcept;
 ///          fenceLost             the others are there, the fence's is not
 ///          storeFailed           another one is missing
 Result<void> checkSchema(Connection& connection);
+/// The same and whether a leader has all rights, as questions that can travel with others, and the verdict on their
+/// answers, which are the first ones of `asked`.
+///
+/// Errors:  those of checkSchema(); permissionDenied  names the tables on which a leader would lack a right
+std::vector<Command> tableQuestions();
+Result<void> judgeTables(const Connection& connection, const Exchange& asked);
 
 /// Those of our tables on which a leader would lack a right, with a comma between them.
 Result<std::string> forbiddenTables(Connection& connection);
-/// Errors:  permissionDenied  names the tables on which a leader would lack a right
-Result<void> checkRights(Connection& connection);
 
 /// Whether the functions for senders are those of this build.
 Result<bool> hasSendFunctions(Connection& connection);

@@ -2,7 +2,6 @@
 
 #include "backends/postgresql/fence_rows.hpp"
 #include "backends/postgresql/schema.hpp"
-#include "backends/postgresql/session_name.hpp"
 #include "backends/shared/cut_off.hpp"
 
 namespace tenure::postgresql {
@@ -16,12 +15,14 @@ constexpr std::chrono::milliseconds lookLimit{100};
 Result<std::shared_ptr<Connection>> Session::get(const TermIdentity& term) {
   auto connection = reach(term);
   if (!connection) return connection;
-  if (const Result<void> checked = checkTables(); !checked) return checked.error();
+  if (isChecked_) return connection;
+  if (const Result<void> checked = judgeTables(connection_->exchange(tableQuestions())); !checked)
+    return checked.error();
   return connection;
 }
 
 Result<std::shared_ptr<Connection>> Session::reach(const TermIdentity& term) {
-  const std::string name = storeSession(term);
+  const std::string name = naming_(term);
   if (connection_ && !connection_->isLost() && name == name_) return connection_;
   if (name != name_ && takePrepared(name)) return connection_;
   Result<std::unique_ptr<Connection>> opened = Connection::open(options_, name, {}, timer_);
@@ -39,10 +40,13 @@ void Session::use(std::shared_ptr<Connection> connection, const std::string& nam
   isChecked_ = false;
 }
 
-Result<void> Session::checkTables() {
+std::vector<Command> Session::tableQuestions() const {
+  return isChecked_ ? std::vector<Command>{} : postgresql::tableQuestions();
+}
+
+Result<void> Session::judgeTables(const Exchange& asked) {
   if (isChecked_) return {};
-  Result<void> checked = checkSchema(*connection_);
-  if (checked) checked = checkRights(*connection_);
+  Result<void> checked = postgresql::judgeTables(*connection_, asked);
   isChecked_ = checked.has_value();
   return checked;
 }
@@ -53,15 +57,14 @@ Result<void> Session::prepare(const std::stop_token& stop) {
   const auto opened = withoutTerm(stop);
   if (!opened) return backends::unlessStopped(opened.error(), stop);
   const backends::CutOff cutOff(prepared_->socket(), stop);
-  Result<void> fit = checkSchema(*prepared_);
-  if (fit) fit = checkRights(*prepared_);
+  const Result<void> fit = postgresql::judgeTables(*prepared_, prepared_->exchange(postgresql::tableQuestions()));
   if (fit) return {};
   prepared_.reset();
   return backends::unlessStopped(fit.error(), stop);
 }
 
 Result<std::shared_ptr<Connection>> Session::withoutTerm(const std::stop_token& stop) {
-  if (prepared_ && !prepared_->isLost()) return prepared_;
+  if (prepared_ && !prepared_->hasEnded()) return prepared_;
   prepared_.reset();
   Result<std::unique_ptr<Connection>> opened = Connection::open(options_, nameWithoutTerm_, stop);
   if (!opened) return opened.error();
@@ -72,11 +75,11 @@ Result<std::shared_ptr<Connection>> Session::withoutTerm(const std::stop_token& 
 /// Under the term's name before anything else, so that a later term can find and end it.
 bool Session::takePrepared(const std::string& name) {
   const std::shared_ptr<Connection> prepared = std::exchange(prepared_, nullptr);
-  if (!prepared) return false;
+  if (!prepared || prepared->hasEnded()) return false;
   prepared->limitAnswers(timer_);
-  if (!prepared->run("SELECT set_config('application_name', $1, false), set_config('statement_timeout', $2, false)",
-                     name, std::to_string(statementLimit(options_, timer_).count())))
-    return false;
+  prepared->precede(
+      command("SELECT set_config('application_name', $1, false), set_config('statement_timeout', $2, false)", name,
+              std::to_string(statementLimit(options_, timer_).count())));
   use(prepared, name);
   return true;
 }
@@ -87,10 +90,14 @@ void Session::limitAnswers(AnswerTimer* timer) noexcept {
   if (prepared_) prepared_->limitAnswers(timer);
 }
 
-void Session::close() noexcept {
+void Session::endTerm() noexcept {
   connection_.reset();
-  prepared_.reset();
   name_.clear();
+}
+
+void Session::close() noexcept {
+  endTerm();
+  prepared_.reset();
 }
 
 Result<void> Session::endLost(Connection& connection) {

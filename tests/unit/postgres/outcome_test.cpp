@@ -5,6 +5,7 @@
 #include <future>
 #include <set>
 
+#include "backends/postgresql/connection.hpp"
 #include "leading.hpp"
 #include "support/tcp_proxy.hpp"
 #include "tenure/consumer.hpp"
@@ -194,6 +195,29 @@ TEST_F(ABrokenConnection, LeavesAClaimThatMayBeRepeated) {
   EXPECT_THAT(leader_.claim(), failsWith(Errc::unavailable));
   EXPECT_THAT(leader_.claim(), succeeds());
   EXPECT_THAT(leader_.put("k", "v"), succeeds());
+}
+
+TEST_F(ABrokenConnection, MakesAClaimUnknownWhoseCommitWasNotAnswered) {
+  ASSERT_THAT(leader_.claim(), succeeds());
+  world_.ask(
+      "CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS"
+      " $$ BEGIN PERFORM pg_advisory_xact_lock(4711); RETURN NEW; END $$;"
+      "CREATE TRIGGER slow BEFORE UPDATE ON tenure_fence FOR EACH ROW EXECUTE FUNCTION wait()");
+  auto holder = Connection::open(world_.options(), "holder").value();
+  ASSERT_THAT(holder->run("SELECT pg_advisory_lock(4711)"), succeeds());
+  Leader next(throughProxy(), 8);
+  auto claiming = std::async(std::launch::async, [&] { return next.claim(); });
+  const auto writes = [&] { return world_.ask("SELECT count(*) FROM pg_locks WHERE NOT granted") == "1"; };
+  ASSERT_TRUE(test::eventually(writes));
+  proxy_.drop(Direction::toClient);
+
+  holder.reset();
+  ASSERT_TRUE(test::eventually([&] { return world_.ask("SELECT token FROM tenure_fence") == "8"; }));
+  proxy_.cut();
+
+  EXPECT_THAT(claiming.get(), failsWith(Errc::outcomeUnknown));
+  proxy_.resume();
+  EXPECT_THAT(next.claim(), succeeds()) << "it may be repeated";
 }
 
 TEST_F(ABrokenConnection, MakesAnAppendUnknownOnceItWasSent) {
