@@ -107,12 +107,6 @@ Agreement agreementOf(const ConsumerOptions& options, const ElectionName& electi
                           : "not followed"}};
 }
 
-Result<void> consuming::isReady(IMessageSource& source, IFencedStore& store, const std::stop_token& stop) {
-  Result<void> ready = store.prepare(stop);
-  if (!ready || stop.stop_requested() || source.sharesTransactionsWith(store)) return ready;
-  return source.prepare(stop);
-}
-
 std::unique_ptr<ILeaderCareer> consuming::workOf(IMessageSource& source, IFencedStore& store, Handlers handlers,
                                                  const ConsumerOptions& options, IEventSink& events,
                                                  const IClock& clock, IThreads& threads) {

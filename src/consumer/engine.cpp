@@ -30,13 +30,16 @@ Engine::~Engine() { join(); }
 // --- phases
 
 void Engine::check(const std::stop_token& stop) {
-  const Result<void> ready = isReady(setting_.source, setting_.store, stop);
+  Result<void> ready = setting_.store.prepare(stop);
+  if (ready && !setting_.shares && !stop.stop_requested()) ready = setting_.source.prepare(stop);
+  setting_.source.detach();
   setting_.store.release();
   ready.value();
 }
 
 void Engine::prepare(const std::stop_token& stop) {
-  isReady(setting_.source, setting_.store, stop).value();
+  setting_.store.prepare(stop).value();
+  if (!stop.stop_requested()) setting_.source.prepare(stop).value();
   openStores();
   for (const auto& store : laneStores_)
     if (store != nullptr && !stop.stop_requested()) store->prepare(stop).value();

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <stop_token>
 
 #include "base/threads.hpp"
 #include "tenure/consumer.hpp"
@@ -19,9 +18,6 @@ struct Handlers {
   BatchHandler many;       // nullptr: there is none
   bool takeSkips = false;  // messages with skipHeader are for them as well
 };
-
-/// Whether a term could begin with these. What the store has opened stays open.
-Result<void> isReady(IMessageSource& source, IFencedStore& store, const std::stop_token& stop);
 
 /// Throws when the options are not valid, or do not fit the store. `threads` are those of its lanes.
 std::unique_ptr<ILeaderCareer> workOf(IMessageSource& source, IFencedStore& store, Handlers handlers,

@@ -22,8 +22,9 @@ class IMessageSource {
  public:
   virtual ~IMessageSource() = default;
 
-  /// What the next in line does to find out what would fail in its attachment: connect, and look at credentials. Takes
-  /// nothing and keeps nothing open. Comes back soon after a stop is asked for.
+  /// What the next in line does, so that its attachment takes little time, and to find out what would fail in it:
+  /// connects, and looks at credentials. Takes nothing of the queue. What it has opened may stay open until detach().
+  /// Comes back soon after a stop is asked for. May be asked more than once.
   ///
   /// Errors:  those for which an attachment would fail; cancelled after a stop
   virtual Result<void> prepare(const std::stop_token& stop) {
@@ -63,7 +64,7 @@ class IMessageSource {
   /// As IFencedStore::limitAnswers. A fetch that waits for messages owes nobody an answer.
   virtual void limitAnswers(AnswerTimer* timer) noexcept { static_cast<void>(timer); }
 
-  /// Gives every message that was not acknowledged back, at once.
+  /// Gives every message that was not acknowledged back, at once, and closes what prepare() has opened.
   virtual void detach() noexcept = 0;
 };
 

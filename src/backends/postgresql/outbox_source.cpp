@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "backends/postgresql/numbering.hpp"
-#include "backends/postgresql/session.hpp"
 #include "backends/shared/cut_off.hpp"
 #include "base/assert.hpp"
 
@@ -23,11 +22,11 @@ constexpr std::int64_t outboxBytes = 8LL << 20U;  // a fetch of large messages s
 
 /// Like a session of the store's, and then with a look at the table.
 Result<void> OutboxSource::prepare(const std::stop_token& stop) {
-  if (Result<void> fit = Session(options_).prepare(stop); !fit) return fit;
-  const auto opened = Connection::open(options_, "tenure standby", stop);
-  if (!opened) return backends::unlessStopped(opened.error(), stop);
-  const backends::CutOff cutOff((*opened)->socket(), stop);
-  const Result<OutboxShape> shape = shapeOf(**opened, *options_.table);
+  if (Result<void> fit = ReadingSource::prepare(stop); !fit || connection_) return fit;
+  const auto prepared = session_.withoutTerm(stop);
+  if (!prepared) return backends::unlessStopped(prepared.error(), stop);
+  const backends::CutOff cutOff((*prepared)->socket(), stop);
+  const Result<OutboxShape> shape = shapeOf(**prepared, *options_.table);
   if (!shape) return backends::unlessStopped(shape.error(), stop);
   return options_.numberWhenRead ? shape->takesNumbers() : Result<void>{};
 }
@@ -60,7 +59,7 @@ Result<std::vector<Message>> OutboxSource::fetch(std::size_t max, BootTime deadl
     if (!asleep) return asleep.error();
     if (*asleep) continue;
     if (now >= forgetAt_)
-      if (const Result<void> forgotten = forget(); !forgotten) return forgotten.error();
+      if (const Result<void> forgotten = forgetSent(); !forgotten) return forgotten.error();
     const BootTime paced = now < pacedUntil_ ? pacedUntil_ : BootTime::max();
     if (const Result<void> slept = sleep(std::min({deadline, now + outboxNet, nextTime_, paced}), stop); !slept)
       return slept.error();
@@ -111,12 +110,12 @@ Result<bool> OutboxSource::number(std::vector<Message>& messages) {
 
 Result<void> OutboxSource::tend() {
   TENURE_ASSERT(connection_ != nullptr);
-  return BootClock::now() >= forgetNow_ ? forget() : Result<void>{};
+  return BootClock::now() >= forgetNow_ ? forgetSent() : Result<void>{};
 }
 
 /// Rows that cannot be deleted (a foreign key may refer to them) or that others have locked are no trouble of this
 /// term.
-Result<void> OutboxSource::forget() {
+Result<void> OutboxSource::forgetSent() {
   const BootTime began = BootClock::now();
   const Result<std::int64_t> gone = room_.commitAsReader(rows_->forget(keepSent_, forgetAtOnce_));
   if (!gone && (gone.error().is(Errc::staleTerm) || connection_->isLost())) return gone.error();
@@ -163,8 +162,7 @@ Result<void> OutboxSource::acknowledge(std::span<const Message> messages) {
   return handedOut_.committed(*connection_, marks, changed);
 }
 
-void OutboxSource::detach() noexcept {
-  ReadingSource::detach();
+void OutboxSource::forget() noexcept {
   rows_.reset();
   handedOut_.end();
 }

@@ -32,10 +32,10 @@ class OutboxSource final : public ReadingSource {
   Result<void> tend() override;
   using ReadingSource::acknowledge;
   Result<void> acknowledge(std::span<const Message> messages) override;
-  void detach() noexcept override;
 
  private:
   Result<void> own(const TermIdentity& term) override;
+  void forget() noexcept override;
   Result<std::vector<Message>> look(std::size_t max);
   Result<std::vector<Message>> skipsOf(const Answer& rows);
   /// Gives numbers to those that lack them, durably. False: some rows are not as they were read.
@@ -43,7 +43,7 @@ class OutboxSource final : public ReadingSource {
   /// Asks writers to wake this reader. True: they had not been asked, so look again.
   Result<bool> fallAsleep();
   /// Deletes some of the rows that were sent long ago.
-  Result<void> forget();
+  Result<void> forgetSent();
   Result<void> sleep(BootTime deadline, const std::stop_token& stop);
 
   HandedOut& handedOut_;

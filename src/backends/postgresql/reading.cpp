@@ -2,7 +2,7 @@
 
 #include "backends/postgresql/fence_rows.hpp"
 #include "backends/postgresql/schema.hpp"
-#include "backends/postgresql/session_name.hpp"
+#include "backends/shared/cut_off.hpp"
 #include "base/assert.hpp"
 #include "storage/fenced_transaction.hpp"
 #include "storage/waiting_rows.hpp"
@@ -26,32 +26,27 @@ Result<Queue> ownedQueue(Connection& connection, const Options& options, const T
   return queueFrom(taken.answers[1]);
 }
 
-/// Makes the term the one that reads the queue. Errors: staleTerm.
-///
-/// The row need not be durable: a server that loses it in a crash has ended the former reader's session as well. Tokens
-/// of two ensembles cannot be compared: a term of another ensemble takes the row, and the fence decides who commits.
-Result<void> raiseReader(Connection& connection, const std::string& queue, const TermIdentity& term) {
-  const std::vector raising{
-      beginTransaction(), command("SET LOCAL synchronous_commit = off"),
-      command("INSERT INTO tenure_reader AS reader(queue, election, path, ensemble, generation, token)"
-              " VALUES($1, $2, $3, $4, $5, $6) ON CONFLICT(queue) DO UPDATE"
-              " SET election = $2, path = $3, ensemble = $4, generation = $5, token = $6, asleep_until = 0"
-              " WHERE reader.election <> $2 OR reader.path <> $3 OR reader.ensemble <> $4"
-              " OR (reader.generation, reader.token) <= ($5, $6)",
-              queue, term.election.value, term.electionPath, term.ensemble.value, term.generation, term.token.value),
-      command("COMMIT")};
-  const Exchange raised = connection.exchange(raising);
-  if (!raised) {
-    connection.rollback();
-    return raised.error();
-  }
-  return raised.answers[2].changed() == 1 ? Result<void>{} : storage::newerReader(queue);
-}
-
 }  // namespace
 
+/// The queue's row is looked at, and made by an attachment alone.
+Result<void> ReadingSource::prepare(const std::stop_token& stop) {
+  if (connection_) return {};
+  prepared_.reset();
+  if (Result<void> fit = session_.prepare(stop); !fit) return fit;
+  const auto prepared = session_.withoutTerm(stop);
+  if (!prepared) return backends::unlessStopped(prepared.error(), stop);
+  const backends::CutOff cutOff((*prepared)->socket(), stop);
+  const Result<std::int64_t> number = findQueue(**prepared, whichQueue(options_));
+  if (!number)
+    return number.error().is(Errc::notFound) ? Result<void>{} : backends::unlessStopped(number.error(), stop);
+  const Result<std::string> channel = channelOf(**prepared, *number);
+  if (!channel) return backends::unlessStopped(channel.error(), stop);
+  prepared_ = QueuePlace{*number, *channel};
+  return {};
+}
+
 Result<QueueIdentity> ReadingSource::identity(const std::stop_token& stop) {
-  const auto opened = Connection::open(options_, "tenure", stop, timer_);
+  const auto opened = session_.withoutTerm(stop);
   if (!opened) return opened.error();
   if (const Result<void> schema = checkSchema(**opened); !schema) return schema.error();
   const Result<std::int64_t> number = ensureQueue(**opened, whichQueue(options_));
@@ -60,16 +55,34 @@ Result<QueueIdentity> ReadingSource::identity(const std::stop_token& stop) {
 }
 
 Result<void> ReadingSource::attach(const Term& term) {
-  detach();
-  Result<std::unique_ptr<Connection>> opened = Connection::open(options_, sourceSession(term.identity()), {}, timer_);
-  if (!opened) return opened.error();
-  connection_ = std::move(*opened);
+  drop();
+  session_.endTerm();
+  Result<std::shared_ptr<Connection>> reached = session_.reach(term.identity());
+  if (!reached) return reached.error();
+  connection_ = *std::move(reached);
   const Result<void> owned = own(term.identity());
   if (!owned) detach();
   return owned;
 }
 
+/// On a session that was prepared it takes one journey.
 Result<void> ReadingSource::takeToRead(const TermIdentity& term) {
+  std::optional<QueuePlace> place = std::exchange(prepared_, std::nullopt);
+  Result<bool> reads = place ? becomeReader(*place, term) : false;
+  if (!reads || !*reads) {
+    const Result<QueuePlace> owned = ownedPlace(term);
+    if (!owned) return owned.error();
+    place = *owned;
+    reads = becomeReader(*place, term);
+  }
+  if (!reads) return reads.error();
+  if (!*reads) return storage::newerReader(options_.queue);
+  queue_ = place->number;
+  room_.attach(connection_.get(), *std::move(place), term);
+  return {};
+}
+
+Result<QueuePlace> ReadingSource::ownedPlace(const TermIdentity& term) {
   if (const Result<void> schema = checkSchema(*connection_); !schema) return schema.error();
   const Result<Queue> queue = ownedQueue(*connection_, options_, term);
   if (!queue) return queue.error();
@@ -77,11 +90,30 @@ Result<void> ReadingSource::takeToRead(const TermIdentity& term) {
     return Error{Errc::queueOwned, "it is consumed by election " + queue->owner.election + " at " + queue->owner.path};
   Result<std::string> channel = channelOf(*connection_, queue->number);
   if (!channel) return channel.error();
-  if (const Result<void> raised = raiseReader(*connection_, options_.queue, term); !raised) return raised.error();
-  if (const Result<void> listens = connection_->run("LISTEN " + *channel); !listens) return listens.error();
-  queue_ = queue->number;
-  room_.attach(connection_.get(), {queue_, *std::move(channel)}, term);
-  return {};
+  return QueuePlace{queue->number, *std::move(channel)};
+}
+
+/// False where the queue is not its election's, or a newer term reads it.
+///
+/// The row need not be durable: a server that loses it in a crash has ended the former reader's session as well. Tokens
+/// of two ensembles cannot be compared: a term of another ensemble takes the row, and the fence decides who commits.
+Result<bool> ReadingSource::becomeReader(const QueuePlace& place, const TermIdentity& term) {
+  const std::vector raising{
+      beginTransaction(), command("SET LOCAL synchronous_commit = off"),
+      command("INSERT INTO tenure_reader AS reader(queue, election, path, ensemble, generation, token)"
+              " SELECT $1, $2, $3, $4, $5, $6"
+              " WHERE EXISTS (SELECT FROM tenure_queue WHERE number = $7 AND election = $2 AND path = $3)"
+              " ON CONFLICT(queue) DO UPDATE"
+              " SET election = $2, path = $3, ensemble = $4, generation = $5, token = $6, asleep_until = 0"
+              " WHERE reader.election <> $2 OR reader.path <> $3 OR reader.ensemble <> $4"
+              " OR (reader.generation, reader.token) <= ($5, $6)",
+              options_.queue, term.election.value, term.electionPath, term.ensemble.value, term.generation,
+              term.token.value, place.number),
+      command("LISTEN " + place.channel), command("COMMIT")};
+  const Exchange raised = connection_->exchange(raising);
+  if (raised) return raised.answers[2].changed() == 1;
+  connection_->rollback();
+  return raised.error();
 }
 
 bool ReadingSource::sharesTransactionsWith(const IFencedStore& store) const noexcept {
@@ -95,14 +127,17 @@ Result<void> ReadingSource::acknowledge(IFencedTransaction& transaction, std::sp
   return ours->acknowledge(messages);
 }
 
-void ReadingSource::limitAnswers(AnswerTimer* timer) noexcept {
-  timer_ = timer;
-  if (connection_) connection_->limitAnswers(timer);
+void ReadingSource::limitAnswers(AnswerTimer* timer) noexcept { session_.limitAnswers(timer); }
+
+void ReadingSource::drop() noexcept {
+  forget();
+  room_.detach();
+  connection_.reset();
 }
 
 void ReadingSource::detach() noexcept {
-  room_.detach();
-  connection_.reset();
+  drop();
+  session_.close();
 }
 
 }  // namespace tenure::postgresql

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "backends/postgresql/connection.hpp"
+#include "backends/postgresql/session.hpp"
 #include "backends/postgresql/waiting_room.hpp"
 #include "backends/postgresql/wake_up.hpp"
 #include "storage/fenced_session.hpp"
@@ -13,6 +15,7 @@ namespace tenure::postgresql {
 
 class ReadingSource : public IMessageSource {
  public:
+  Result<void> prepare(const std::stop_token& stop) override;
   Result<QueueIdentity> identity(const std::stop_token& stop) final;
   Result<void> attach(const Term& term) final;
   /// With the lanes of its store as well.
@@ -20,15 +23,17 @@ class ReadingSource : public IMessageSource {
   using IMessageSource::acknowledge;
   Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) final;
   void limitAnswers(AnswerTimer* timer) noexcept final;
-  void detach() noexcept override;
+  void detach() noexcept final;
 
  protected:
   /// Borrows both; `store` is the one of the same database.
   ReadingSource(const Options& options, const storage::FencedSession& store)
-      : options_(options), room_(options), store_(store) {}
+      : options_(options), room_(options), session_(options, "tenure standby", sourceSession), store_(store) {}
 
   /// The rest of an attachment, on a session that is open.
   virtual Result<void> own(const TermIdentity& term) = 0;
+  /// What is known of an attachment that is over.
+  virtual void forget() noexcept = 0;
   /// Makes the term the queue's reader, and the queue its election's where it has none. From then on the session
   /// listens for what comes to it, so that nothing falls between this and the first look.
   ///
@@ -36,14 +41,19 @@ class ReadingSource : public IMessageSource {
   Result<void> takeToRead(const TermIdentity& term);
 
   const Options& options_;
-  std::unique_ptr<Connection> connection_;
+  std::shared_ptr<Connection> connection_;
   WaitingRoom room_;
+  Session session_;
   WakeUp wakeUp_;
   std::int64_t queue_ = 0;
 
  private:
+  void drop() noexcept;
+  Result<QueuePlace> ownedPlace(const TermIdentity& term);
+  Result<bool> becomeReader(const QueuePlace& place, const TermIdentity& term);
+
   const storage::FencedSession& store_;
-  AnswerTimer* timer_ = nullptr;
+  std::optional<QueuePlace> prepared_;  // of the queue, where it was there in prepare()
 };
 
 }  // namespace tenure::postgresql

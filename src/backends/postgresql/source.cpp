@@ -153,9 +153,4 @@ Result<void> Source::acknowledge(std::span<const Message> messages) {
   return deleted ? Result<void>{} : deleted.error();
 }
 
-void Source::detach() noexcept {
-  ReadingSource::detach();
-  ahead_.clear();
-}
-
 }  // namespace tenure::postgresql

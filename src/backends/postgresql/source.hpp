@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "backends/postgresql/reading.hpp"
-#include "backends/postgresql/session.hpp"
 #include "delay/promoter.hpp"
 
 namespace tenure::postgresql {
@@ -22,15 +21,14 @@ class Source final : public ReadingSource {
   Source(const Options& options, const storage::FencedSession& store, IEventSink& events)
       : ReadingSource(options, store), promoter_(room_, events, systemClock()) {}
 
-  Result<void> prepare(const std::stop_token& stop) override { return Session(options_).prepare(stop); }
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override;
   Result<void> tend() override;
   using ReadingSource::acknowledge;
   Result<void> acknowledge(std::span<const Message> messages) override;
-  void detach() noexcept override;
 
  private:
   Result<void> own(const TermIdentity& term) override;
+  void forget() noexcept override { ahead_.clear(); }
   /// What came ahead, and what is there now, after the cursor, which both move.
   Result<std::vector<Message>> look(std::size_t max);
   Result<void> ask(std::size_t max);

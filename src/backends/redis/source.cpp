@@ -63,9 +63,8 @@ void StopBell::silence() const noexcept {
 }
 
 Result<void> Source::prepare(const std::stop_token& stop) {
-  const auto connection = Connection::open(link_.options(), stop);
-  if (!connection) return backends::unlessStopped(connection.error(), stop);
-  return {};
+  const Result<Connection*> connection = link_.use(stop);
+  return connection ? Result<void>{} : backends::unlessStopped(connection.error(), stop);
 }
 
 Result<QueueIdentity> Source::identity(const std::stop_token& stop) {
@@ -85,7 +84,7 @@ Result<QueueIdentity> Source::identity(const std::stop_token& stop) {
 }
 
 Result<void> Source::attach(const Term& term) {
-  detach();
+  if (!runId_.empty()) detach();
   const Result<Connection*> connection = link_.use();
   if (!connection) return connection.error();
   const std::string owner = storage::textOf(storage::ownerOf(term.identity()));

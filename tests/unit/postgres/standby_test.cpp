@@ -1,6 +1,8 @@
 // What the next in line finds out about its server before it is elected.
 #include <gmock/gmock.h>
 
+#include <future>
+
 #include "leading.hpp"
 #include "support/results.hpp"
 
@@ -53,11 +55,85 @@ TEST(PostgresStandby, LooksAgainOverTheSameSession) {
   EXPECT_THAT(standby.store().prepare({}), succeeds());
 }
 
-TEST(PostgresStandby, OfAQueueAloneKeepsNothingOpen) {
-  PostgresWorld world;
-  Leader standby(world.options(), 8);
-  EXPECT_THAT(standby.database.source().prepare({}), succeeds());
-  EXPECT_TRUE(test::eventually([&] { return sessionOf(world, "tenure standby") == "none"; }));
+/// The next in line, whose source is prepared beside a queue that its election has consumed before.
+class APreparedSource : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_THAT(former_.claim(), succeeds());
+    ASSERT_THAT(former_.database.source().attach(former_.term), succeeds());
+    ASSERT_THAT(source().prepare({}), succeeds());
+    ASSERT_NE(opened(), "none");
+  }
+  IMessageSource& source() { return next_.database.source(); }
+  std::string opened() { return sessionOf(world_, "tenure standby"); }
+
+  PostgresWorld world_;
+  Leader former_{world_.options(), 7};
+  Leader next_{world_.options(), 8};
+};
+
+TEST_F(APreparedSource, ReadsInTheSessionThatItHadOpened) {
+  const std::string session = opened();
+
+  ASSERT_THAT(source().attach(next_.term), succeeds());
+
+  EXPECT_EQ(sessionOf(world_, "orders/8/source"), session);
+  EXPECT_EQ(world_.ask("SELECT token FROM tenure_reader"), "8");
+  source().detach();
+  EXPECT_TRUE(test::eventually([&] { return sessionOf(world_, "orders/8/source") == "none"; }));
+}
+
+TEST_F(APreparedSource, HearsFromItsAttachmentOnWhatIsAppended) {
+  ASSERT_THAT(source().attach(next_.term), succeeds());
+  ASSERT_THAT(source().fetch(1, BootClock::now(), {}), succeeds());
+  std::future<Result<std::vector<Message>>> waiting =
+      std::async(std::launch::async, [&] { return source().fetch(1, BootClock::now() + std::chrono::hours{1}, {}); });
+
+  ASSERT_THAT(world_.sink()->append(std::vector{NewMessage{MessageId{"a"}, {}, "body", {}}}), succeeds());
+
+  EXPECT_EQ(waiting.get().value().size(), 1U);
+}
+
+TEST_F(APreparedSource, LooksAgainOverTheSameSession) {
+  const std::string session = opened();
+  EXPECT_THAT(source().prepare({}), succeeds());
+  EXPECT_EQ(opened(), session);
+}
+
+TEST_F(APreparedSource, DoesNotNeedThatSession) {
+  terminate(world_, "tenure standby");
+
+  ASSERT_THAT(source().attach(next_.term), succeeds());
+
+  EXPECT_THAT(source().fetch(1, BootClock::now(), {}), succeeds());
+}
+
+TEST_F(APreparedSource, ReadsNoQueueThatBecameAnotherElections) {
+  world_.ask("UPDATE tenure_queue SET election = 'invoices'");
+
+  const Result<void> attached = source().attach(next_.term);
+
+  ASSERT_THAT(attached, failsWith(Errc::queueOwned));
+  EXPECT_THAT(attached.error().detail, HasSubstr("invoices"));
+  EXPECT_EQ(world_.ask("SELECT token FROM tenure_reader"), "7");
+}
+
+TEST_F(APreparedSource, ReadsNoQueueThatANewerTermReads) {
+  Leader newer(world_.options(), 9);
+  ASSERT_THAT(newer.database.source().attach(newer.term), succeeds());
+
+  EXPECT_THAT(source().attach(next_.term), failsWith(Errc::staleTerm));
+
+  EXPECT_EQ(world_.ask("SELECT token FROM tenure_reader"), "9");
+}
+
+TEST_F(APreparedSource, ReadsAQueueThatWasMadeAnewMeanwhile) {
+  world_.ask("DELETE FROM tenure_reader; DELETE FROM tenure_queue");
+
+  ASSERT_THAT(source().attach(next_.term), succeeds());
+
+  ASSERT_THAT(world_.sink()->append(std::vector{NewMessage{MessageId{"a"}, {}, "body", {}}}), succeeds());
+  EXPECT_EQ(source().fetch(1, BootClock::now(), {}).value().size(), 1U);
 }
 
 }  // namespace
