@@ -68,6 +68,12 @@ Result<void> Source::prepare(const std::stop_token& stop) {
 }
 
 Result<QueueIdentity> Source::identity(const std::stop_token& stop) {
+  Result<QueueIdentity> identity = askIdentity(stop);
+  if (!identity) link_.drop();  // as where an attachment fails
+  return identity;
+}
+
+Result<QueueIdentity> Source::askIdentity(const std::stop_token& stop) {
   const Result<Connection*> connection = link_.use(stop);
   if (!connection) return connection.error();
   const std::string proposal = freshUuid();
@@ -85,6 +91,12 @@ Result<QueueIdentity> Source::identity(const std::stop_token& stop) {
 
 Result<void> Source::attach(const Term& term) {
   if (!runId_.empty()) detach();
+  Result<void> owned = own(term);
+  if (!owned) link_.drop();  // the server may have become a replica: the next attempt looks where it connects to
+  return owned;
+}
+
+Result<void> Source::own(const Term& term) {
   const Result<Connection*> connection = link_.use();
   if (!connection) return connection.error();
   const std::string owner = storage::textOf(storage::ownerOf(term.identity()));

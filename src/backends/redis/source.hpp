@@ -65,6 +65,9 @@ class Source final : public IMessageSource {
   void detach() noexcept override;
 
  private:
+  Result<QueueIdentity> askIdentity(const std::stop_token& stop);
+  /// The rest of an attachment.
+  Result<void> own(const Term& term);
   /// What came ahead, and what is there after the cursor, which both move.
   Result<std::vector<Message>> look(std::size_t max);
   /// Asks for those that come next: while messages come in plenty they make their journey while others are in work.

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -50,6 +52,16 @@ inline DeadLetter letterOf(const Message& message, const std::string& reason = "
   letter.message = message;
   letter.reason = reason;
   return letter;
+}
+
+/// The numbers of all connections but those that `ask` has made.
+inline std::set<std::string> connectionsTo(const RedisServer& server) {
+  std::set<std::string> ids;
+  std::istringstream list(server.ask({"CLIENT", "LIST", "TYPE", "normal"}));
+  for (std::string line; std::getline(list, line);)
+    if (line.find("cmd=client|list") == std::string::npos && line.find("cmd=info") == std::string::npos)
+      ids.insert(line.substr(0, line.find(' ')));
+  return ids;
 }
 
 /// For servers that answer late or never: a test waits for this, and a busy machine has to answer within it.

@@ -38,15 +38,6 @@ class Waiting : public testing::Test {
     for (const Message& message : messages) ids.push_back(message.id.value);
     return ids;
   }
-  /// Of all connections but those that `ask` has made.
-  std::set<std::string> connections() const {
-    std::set<std::string> ids;
-    std::istringstream list(server_.ask({"CLIENT", "LIST", "TYPE", "normal"}));
-    for (std::string line; std::getline(list, line);)
-      if (line.find("cmd=client|list") == std::string::npos && line.find("cmd=info") == std::string::npos)
-        ids.insert(line.substr(0, line.find(' ')));
-    return ids;
-  }
 
   RedisServer server_;
   Leader leader_{server_.options(), TestTerm(7)};
@@ -54,7 +45,7 @@ class Waiting : public testing::Test {
 
 TEST_F(Waiting, AnInterruptedOneCostsNoConnection) {
   interruptAWait(10);
-  const std::set<std::string> before = connections();
+  const std::set<std::string> before = connectionsTo(server_);
 
   for (int round = 0; round < 3; ++round) {
     produce({std::to_string(round)});
@@ -65,7 +56,7 @@ TEST_F(Waiting, AnInterruptedOneCostsNoConnection) {
   }
 
   EXPECT_GE(before.size(), 2U) << "one that waits, and one for all else";
-  EXPECT_TRUE(eventually([&] { return connections() == before; })) << "those of the sinks have ended";
+  EXPECT_TRUE(eventually([&] { return connectionsTo(server_) == before; })) << "those of the sinks have ended";
 }
 
 TEST_F(Waiting, WhatIsHeardLateAndWasSeenMeanwhileComesOnce) {
