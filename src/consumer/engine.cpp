@@ -34,6 +34,7 @@ void Engine::check(const std::stop_token& stop) {
   if (ready && !setting_.shares && !stop.stop_requested()) ready = setting_.source.prepare(stop);
   setting_.source.detach();
   setting_.store.release();
+  laneStores_.clear();  // which prepare() has opened, where this replica is the next in line no more
   ready.value();
 }
 

@@ -89,6 +89,22 @@ class Consuming : public testing::Test {
   bool ended_ = false;
 };
 
+TEST_F(Consuming, OneThatIsTheNextInLineNoMoreKeepsNoSession) {
+  const auto sessions = [&] {
+    return world_.ask("SELECT count(*) FROM pg_stat_activity WHERE usename = '" + world_.role() +
+                      "' AND application_name = 'tenure standby'");
+  };
+  Database database(world_.options(), noEvents());
+  options_.ordering = Ordering::perGroup(2);
+  Consumer consumer(database.source(), database.store(), handler_, options_, events_);
+  consumer.prepare({});
+  ASSERT_EQ(sessions(), "4");
+
+  consumer.check({});
+
+  EXPECT_TRUE(test::eventually([&] { return sessions() == "0"; })) << sessions();
+}
+
 TEST_F(Consuming, SourceAndLanesTakeTheSessionsThatTheNextInLineHadOpened) {
   const auto sessions = [&](const std::string& pattern) {
     return world_.ask(
