@@ -7,7 +7,7 @@
  * Scope    REPLICAS, MESSAGES; FAULTS and HANDOVERS are budgets. SHARED: source and store are one database.
  * Mutants  NO_FENCE CHECK_THEN_WRITE LAZY_CLAIM READ_BEFORE_CLAIM NO_DEDUP NO_EXCLUSIVITY ACK_FIRST NO_BARRIER
  *          NO_OWN_CHECK BLIND_MARK EARLY_RESIGN ANY_TERM SEQUENCE_TOKEN SEQUENCE_TOKEN+EQUAL_CLAIM STRICT
- *          BATON_UNCHECKED EARLY_BATON BATON_BY_NAME
+ *          BATON_UNCHECKED EARLY_BATON BATON_BY_NAME BLIND_AGAIN
  */
 #ifndef REPLICAS
 #define REPLICAS 2
@@ -21,11 +21,12 @@
 #ifndef HANDOVERS
 #define HANDOVERS 1
 #endif
-/* A candidacy begins with a start, a fault or a handover, never by itself. */
+/* A candidacy begins with a start, a fault or a handover, never by itself. A baton sends all to the back that stand
+ * before its heir. */
 #ifdef SEQUENCE_TOKEN
 #define CANDIDACIES (REPLICAS + FAULTS * REPLICAS + HANDOVERS)
 #else
-#define CANDIDACIES (REPLICAS + FAULTS + HANDOVERS)
+#define CANDIDACIES (REPLICAS + FAULTS + HANDOVERS * (REPLICAS - 1))
 #endif
 #define SLOTS (CANDIDACIES + 1)
 
@@ -435,6 +436,13 @@ resign: true; /* the career is home: detached, then marker and znode in one writ
        :: else -> znode[own] = false
        fi
      }
+#ifdef BLIND_AGAIN
+  :: d_step { ok -> busy = false; version++; znode[own] = false }
+#endif
+  fi;
+  if
+  :: ok = false
+  :: fault; ok = true; goto resign /* the reply was lost: written again, and no marker that is another's by now */
   fi;
   if
   :: allDone -> goto over
