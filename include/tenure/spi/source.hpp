@@ -22,8 +22,8 @@ class IMessageSource {
  public:
   virtual ~IMessageSource() = default;
 
-  /// What the next in line does, so that its attachment takes little time, and to find out what would fail in it:
-  /// connects, and looks at credentials. Takes nothing of the queue. What it has opened may stay open until detach().
+  /// Asked of the next in line: connects ahead of time and looks at credentials, so that attach() is quick and what
+  /// would fail in it is known before. Takes nothing of the queue. What it has opened may stay open until detach().
   /// Comes back soon after a stop is asked for. May be asked more than once.
   ///
   /// Errors:  those for which an attachment would fail; cancelled after a stop

@@ -25,7 +25,8 @@ constexpr milliseconds longRound{250};
 /// Something else than the fence's own word stands in its way.
 bool isHeldUp(const Result<void>& written) noexcept { return !written && written.error().is(Errc::storeBusy); }
 
-/// An exchange in which each command may take what is left of the limit. Its answers are those to the commands.
+/// An exchange in which each command may take what is left of the limit. Its answers are one for each command; those to
+/// the limits are left out.
 Exchange exchangeWithin(Connection& connection, milliseconds limit, std::vector<Command> commands,
                         bool beginsTransaction = false) {
   std::vector<Command> limited;
@@ -42,13 +43,14 @@ Exchange exchangeWithin(Connection& connection, milliseconds limit, std::vector<
   return exchange;
 }
 
-/// The writes and the COMMIT in one journey.
+/// The writes and the COMMIT in one round trip; the first of them is the fence's.
 Result<void> commitWithin(Connection& connection, milliseconds limit, std::vector<Command> writes) {
   const std::size_t before = writes.size();
   writes.push_back(command("COMMIT"));
   const Exchange written = exchangeWithin(connection, limit, std::move(writes));
+  if (written && written.answers.front().changed() == 0) return Error{Errc::storeBusy, outrun};
   if (written) return checkCommitted(connection, written.answers.back());
-  // The server has said why, and did so before the COMMIT.
+  // The server refused a write, so it never ran the COMMIT.
   const bool isKnown = !written.failure->sqlState.empty() && written.answers.size() < before;
   if (connection.isLost() && !isKnown) return Error{Errc::outcomeUnknown, written.error().detail};
   return errorOf(*written.failure);
@@ -101,8 +103,8 @@ Result<void> Driver::claimBefore(const Term& term, const ClaimJudge& judge, Boot
   return isOutOfTime ? Error{Errc::storeBusy, written.error().detail} : written.error();
 }
 
-/// In two journeys, where the queue and the fence are there. The owner is read first: a first claim that lands in
-/// between shows in the fence, never as a fence that is lost.
+/// In two round trips where the queue has an owner and the fence is there. The owner is read first: a first claim that
+/// lands in between shows in the fence, never as a fence that is lost.
 Result<void> Driver::judgeAndWrite(Connection& connection, const TermIdentity& term, const ClaimJudge& judge,
                                    milliseconds limit, Against whom) {
   const std::vector<Command> question{selectQueue(which_), lockFence(term.election.value)};
@@ -128,7 +130,7 @@ Result<void> Driver::judgeAndWrite(Connection& connection, const TermIdentity& t
   owner_.queue = queue.number;
   std::vector<Command> writes{found.stored.empty() ? addFence(**next) : writeFence(**next)};
   if (queue.owner.election.empty()) writes.push_back(takeQueue(queue.number, term));
-  // A row that is locked is changed; one that another first claim may have made meanwhile perhaps not.
+  // An INSERT may meet the row of another first claim and change nothing: that has to be seen before the COMMIT.
   const bool isCertain = !found.stored.empty() && !queue.owner.election.empty();
   if (isCertain) return commitWithin(connection, limit, std::move(writes));
   const Exchange written = exchangeWithin(connection, limit, std::move(writes));

@@ -86,7 +86,8 @@ class Connection {
 
   /// The session cannot be used any more.
   bool isLost() const noexcept { return lost_; }
-  /// The same, for a session that was idle: takes what the server has said meanwhile. Asks nothing.
+  /// isLost() of a session that was idle: first reads what has arrived, so that an end by the server is seen. Sends
+  /// nothing.
   bool hasEnded() noexcept;
   /// A transaction is open, be it in a failed state.
   bool inTransaction() const noexcept;
@@ -164,7 +165,7 @@ class Connection {
   std::array<Prepared*, 64> lastAt_{};  // by where their text lies: to compare it is cheaper than to hash it
   std::vector<Expected> expected_;      // of the exchange that is under way; kept for its capacity
   std::optional<Command> ahead_;        // goes in front of the next exchange
-  std::size_t repliesAhead_ = 0;        // so many of `expected_` are to it
+  std::size_t repliesAhead_ = 0;        // those of `expected_` that belong to it
   /// The values of a statement in the arrays that libpq wants; kept for their capacity.
   struct Arrays {
     std::vector<unsigned> types;

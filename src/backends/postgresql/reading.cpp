@@ -28,7 +28,7 @@ Result<Queue> ownedQueue(Connection& connection, const Options& options, const T
 
 }  // namespace
 
-/// The queue's row is looked at, and made by an attachment alone.
+/// Only looks for the queue's row: attach() makes one that is absent.
 Result<void> ReadingSource::prepare(const std::stop_token& stop) {
   if (connection_) return {};
   prepared_.reset();
@@ -65,11 +65,11 @@ Result<void> ReadingSource::attach(const Term& term) {
   return owned;
 }
 
-/// On a session that was prepared it takes one journey.
+/// In one round trip where prepare() has found the queue, and nothing has changed since.
 Result<void> ReadingSource::takeToRead(const TermIdentity& term) {
   std::optional<QueuePlace> place = std::exchange(prepared_, std::nullopt);
   Result<bool> reads = place ? becomeReader(*place, term) : false;
-  if (!reads || !*reads) {
+  if (reads && !*reads) {
     const Result<QueuePlace> owned = ownedPlace(term);
     if (!owned) return owned.error();
     place = *owned;
@@ -93,7 +93,7 @@ Result<QueuePlace> ReadingSource::ownedPlace(const TermIdentity& term) {
   return QueuePlace{queue->number, *std::move(channel)};
 }
 
-/// False where the queue is not its election's, or a newer term reads it.
+/// False where that is not the place of this queue any more, the queue is not its election's, or a newer term reads it.
 ///
 /// The row need not be durable: a server that loses it in a crash has ended the former reader's session as well. Tokens
 /// of two ensembles cannot be compared: a term of another ensemble takes the row, and the fence decides who commits.
@@ -102,13 +102,16 @@ Result<bool> ReadingSource::becomeReader(const QueuePlace& place, const TermIden
       beginTransaction(), command("SET LOCAL synchronous_commit = off"),
       command("INSERT INTO tenure_reader AS reader(queue, election, path, ensemble, generation, token)"
               " SELECT $1, $2, $3, $4, $5, $6"
-              " WHERE EXISTS (SELECT FROM tenure_queue WHERE number = $7 AND election = $2 AND path = $3)"
+              " WHERE EXISTS (SELECT FROM tenure_queue WHERE number = $7 AND name = $1 AND NOT elsewhere"
+              " AND election = $2 AND path = $3"
+              " AND 'tenure_' || 'tenure_message'::regclass::oid::bigint || '_' || number = $8)"
+              " AND (SELECT max(version) FROM tenure_schema) = $9"
               " ON CONFLICT(queue) DO UPDATE"
               " SET election = $2, path = $3, ensemble = $4, generation = $5, token = $6, asleep_until = 0"
               " WHERE reader.election <> $2 OR reader.path <> $3 OR reader.ensemble <> $4"
               " OR (reader.generation, reader.token) <= ($5, $6)",
               options_.queue, term.election.value, term.electionPath, term.ensemble.value, term.generation,
-              term.token.value, place.number),
+              term.token.value, place.number, place.channel, schemaVersion),
       command("LISTEN " + place.channel), command("COMMIT")};
   const Exchange raised = connection_->exchange(raising);
   if (raised) return raised.answers[2].changed() == 1;
@@ -137,6 +140,7 @@ void ReadingSource::drop() noexcept {
 
 void ReadingSource::detach() noexcept {
   drop();
+  prepared_.reset();
   session_.close();
 }
 

@@ -32,7 +32,7 @@ class ReadingSource : public IMessageSource {
 
   /// The rest of an attachment, on a session that is open.
   virtual Result<void> own(const TermIdentity& term) = 0;
-  /// What is known of an attachment that is over.
+  /// Drops what was read or handed out in this attachment.
   virtual void forget() noexcept = 0;
   /// Makes the term the queue's reader, and the queue its election's where it has none. From then on the session
   /// listens for what comes to it, so that nothing falls between this and the first look.
@@ -53,7 +53,7 @@ class ReadingSource : public IMessageSource {
   Result<bool> becomeReader(const QueuePlace& place, const TermIdentity& term);
 
   const storage::FencedSession& store_;
-  std::optional<QueuePlace> prepared_;  // of the queue, where it was there in prepare()
+  std::optional<QueuePlace> prepared_;  // where prepare() has found the queue: a guess
 };
 
 }  // namespace tenure::postgresql

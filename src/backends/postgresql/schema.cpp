@@ -13,8 +13,6 @@
 namespace tenure::postgresql {
 namespace {
 
-constexpr std::int64_t schemaVersion = 7;
-
 // Rows that every commit changes leave room on their page, so that their new versions stay there and are cleaned up in
 // passing; tables that empty as fast as they fill are vacuumed by what goes, not by a share of what is left.
 constexpr std::string_view createTables = R"sql(CREATE TABLE tenure_schema(version bigint NOT NULL);
@@ -275,7 +273,7 @@ Result<void> checkSchema(Connection& connection) {
 
 std::vector<Command> tableQuestions() { return {selectMissing(), selectVersion(), selectForbidden()}; }
 
-/// Each answer is judged before the next one, which a missing table may have prevented.
+/// In this order, as a missing table makes the later questions fail.
 Result<void> judgeTables(const Connection& connection, const Exchange& asked) {
   const std::vector<Answer>& answers = asked.answers;
   if (answers.empty()) return asked.error();

@@ -37,6 +37,8 @@ namespace tenure::postgresql {
 class Connection;
 struct Exchange;
 
+inline constexpr std::int64_t schemaVersion = 7;
+
 /// Whether a name, folded as PostgreSQL folds it, is one of these tables or what belongs to them.
 bool isOurTable(std::string_view name) noexcept;
 
@@ -44,8 +46,8 @@ bool isOurTable(std::string_view name) noexcept;
 ///          fenceLost             the others are there, the fence's is not
 ///          storeFailed           another one is missing
 Result<void> checkSchema(Connection& connection);
-/// The same and whether a leader has all rights, as questions that can travel with others, and the verdict on their
-/// answers, which are the first ones of `asked`.
+/// checkSchema() and the check of a leader's rights in two halves: questions to send in front of others, and the
+/// verdict on the first answers of `asked`.
 ///
 /// Errors:  those of checkSchema(); permissionDenied  names the tables on which a leader would lack a right
 std::vector<Command> tableQuestions();

@@ -66,7 +66,7 @@ Result<void> Session::prepare(const std::stop_token& stop) {
 Result<std::shared_ptr<Connection>> Session::withoutTerm(const std::stop_token& stop) {
   if (prepared_ && !prepared_->hasEnded()) return prepared_;
   prepared_.reset();
-  Result<std::unique_ptr<Connection>> opened = Connection::open(options_, nameWithoutTerm_, stop);
+  Result<std::unique_ptr<Connection>> opened = Connection::open(options_, nameWithoutTerm_, stop, timer_);
   if (!opened) return opened.error();
   prepared_ = std::move(*opened);
   return prepared_;

@@ -26,7 +26,8 @@ class Session {
   Result<std::shared_ptr<Connection>> get(const TermIdentity& term);
   /// The same, without a look at the tables where there was none yet: for a claim, whose limit includes that look.
   Result<std::shared_ptr<Connection>> reach(const TermIdentity& term);
-  /// What has to be asked to know whether the tables are those of this build, and may be written to: once a session.
+  /// The questions whether the tables are those of this build, and may be written to; none once this session has
+  /// passed.
   std::vector<Command> tableQuestions() const;
   /// The verdict on the answers, which are the first ones of `asked`.
   Result<void> judgeTables(const Exchange& asked);
@@ -35,7 +36,7 @@ class Session {
   void limitAnswers(AnswerTimer* timer) noexcept;
   /// For who asks before there is a term; the next get() takes it. Errors as Connection::open.
   Result<std::shared_ptr<Connection>> withoutTerm(const std::stop_token& stop = {});
-  /// The term's; one that was prepared stays.
+  /// Closes the term's session. A prepared one stays open.
   void endTerm() noexcept;
   void close() noexcept;
 

@@ -3,8 +3,10 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "support/events.hpp"
 #include "support/postgres_server.hpp"
@@ -44,6 +46,29 @@ inline Result<void> putAndHold(IFencedTransaction& transaction, const std::strin
 inline std::string sessionOf(test::PostgresWorld& world, const std::string& name) {
   return world.ask("SELECT pid FROM pg_stat_activity WHERE usename = '" + world.role() + "' AND application_name = '" +
                    name + "'");
+}
+
+/// How soon a waiting fetch in that session has what is appended: the fastest of several, as machines are busy.
+inline Duration soonestArrival(test::PostgresWorld& world, IMessageSource& source, const std::string& session) {
+  using namespace std::chrono_literals;
+  const auto sink = world.sink();
+  Duration soonest = 1h;
+  for (int round = 0; round < 20 && soonest > 200ms; ++round) {
+    BootTime appended{};
+    std::jthread producing([&] {
+      EXPECT_TRUE(test::eventually([&] {
+        return world.ask("SELECT count(*) FROM pg_stat_activity WHERE application_name = '" + session +
+                         "' AND state = 'idle'") != "0";
+      }));
+      appended = BootClock::now();
+      EXPECT_THAT(sink->append(std::vector{NewMessage{MessageId{"m"}, {}, "body", {}}}), test::succeeds());
+    });
+    EXPECT_EQ(source.fetch(1000, BootClock::now() + 30s, {}).value().size(), 1U);
+    const BootTime arrived = BootClock::now();
+    producing.join();
+    soonest = std::min<Duration>(soonest, arrived - appended);
+  }
+  return soonest;
 }
 
 /// What an administrator, or a crash of that one process, does to a session; returns when it is gone.

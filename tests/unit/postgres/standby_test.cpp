@@ -1,8 +1,6 @@
 // What the next in line finds out about its server before it is elected.
 #include <gmock/gmock.h>
 
-#include <future>
-
 #include "leading.hpp"
 #include "support/results.hpp"
 
@@ -65,6 +63,9 @@ class APreparedSource : public testing::Test {
     ASSERT_NE(opened(), "none");
   }
   IMessageSource& source() { return next_.database.source(); }
+  void append(const std::string& id) {
+    ASSERT_THAT(world_.sink()->append(std::vector{NewMessage{MessageId{id}, {}, "body", {}}}), succeeds());
+  }
   std::string opened() { return sessionOf(world_, "tenure standby"); }
 
   PostgresWorld world_;
@@ -83,15 +84,9 @@ TEST_F(APreparedSource, ReadsInTheSessionThatItHadOpened) {
   EXPECT_TRUE(test::eventually([&] { return sessionOf(world_, "orders/8/source") == "none"; }));
 }
 
-TEST_F(APreparedSource, HearsFromItsAttachmentOnWhatIsAppended) {
+TEST_F(APreparedSource, HearsWhatIsAppended) {
   ASSERT_THAT(source().attach(next_.term), succeeds());
-  ASSERT_THAT(source().fetch(1, BootClock::now(), {}), succeeds());
-  std::future<Result<std::vector<Message>>> waiting =
-      std::async(std::launch::async, [&] { return source().fetch(1, BootClock::now() + std::chrono::hours{1}, {}); });
-
-  ASSERT_THAT(world_.sink()->append(std::vector{NewMessage{MessageId{"a"}, {}, "body", {}}}), succeeds());
-
-  EXPECT_EQ(waiting.get().value().size(), 1U);
+  EXPECT_LT(soonestArrival(world_, source(), "orders/8/source"), 500ms);
 }
 
 TEST_F(APreparedSource, LooksAgainOverTheSameSession) {
@@ -132,8 +127,33 @@ TEST_F(APreparedSource, ReadsAQueueThatWasMadeAnewMeanwhile) {
 
   ASSERT_THAT(source().attach(next_.term), succeeds());
 
-  ASSERT_THAT(world_.sink()->append(std::vector{NewMessage{MessageId{"a"}, {}, "body", {}}}), succeeds());
+  append("a");
   EXPECT_EQ(source().fetch(1, BootClock::now(), {}).value().size(), 1U);
+}
+
+TEST_F(APreparedSource, ReadsNoOtherQueueThatHasItsNumberByNow) {
+  world_.ask("UPDATE tenure_queue SET name = 'elsewhere'");
+
+  ASSERT_THAT(source().attach(next_.term), succeeds());
+
+  append("a");
+  EXPECT_EQ(source().fetch(1, BootClock::now(), {}).value().size(), 1U);
+  EXPECT_EQ(world_.ask("SELECT count(*) FROM tenure_queue"), "2");
+}
+
+TEST_F(APreparedSource, HearsOfATableThatWasRestoredMeanwhile) {
+  world_.ask(
+      "CREATE TABLE copy (LIKE tenure_message INCLUDING ALL);"
+      "ALTER TABLE tenure_message RENAME TO old; ALTER TABLE copy RENAME TO tenure_message;"
+      "ALTER TABLE tenure_message OWNER TO \"" +
+      world_.role() + '"');
+  ASSERT_THAT(source().attach(next_.term), succeeds());
+  EXPECT_LT(soonestArrival(world_, source(), "orders/8/source"), 500ms);
+}
+
+TEST_F(APreparedSource, ReadsNoDatabaseOfALaterVersion) {
+  world_.ask("UPDATE tenure_schema SET version = version + 1");
+  EXPECT_THAT(source().attach(next_.term), failsWith(Errc::configurationRefused));
 }
 
 }  // namespace
