@@ -56,6 +56,30 @@ void printRow(const System& system, const std::string& scenario, const Course& c
   std::fflush(stdout);
 }
 
+void printSteps(const Takeovers& measured, std::chrono::microseconds write) {
+  if (measured.steps.empty()) return;
+  // The leader offers, the next in line accepts: it works on until then. The baton is the third write.
+  const struct {
+    const char* event;
+    const char* name;
+    int writes;
+  } steps[] = {{"term_ended", "term ended", 2},
+               {"elected", "successor elected", 1},
+               {"inaugurated", "inaugurated", 0},
+               {"first_commit", "first commit", 0}};
+  std::printf("            ms from the request, of which ZooKeeper's writes took (medians):");
+  double before = 0;
+  for (const auto& step : steps) {
+    const auto at = measured.steps.find(step.event);
+    if (at == measured.steps.end()) continue;
+    std::printf("%s %s %s%.2f", before > 0 ? "," : "\n           ", step.name, before > 0 ? "+" : "",
+                at->second - before);
+    if (step.writes > 0) std::printf(" (%.2f)", step.writes * static_cast<double>(write.count()) / 1e3);
+    before = at->second;
+  }
+  std::printf("\n");
+}
+
 /// The successor is woken, and the one behind it by each change of the successor's record: that it leads, and before a
 /// handover the touch of its znode that goes with the offer.
 std::size_t mostWatches(const Course& course) {
@@ -82,6 +106,7 @@ int measureAll(const Wishes& wishes) {
     const Course course = courseOf(system, faultOf(scenario), candidates, wishes);
     const Takeovers measured = Race(system, course, ensemble).run();
     printRow(system, scenario, course, measured);
+    printSteps(measured, write);
     if (!system.isPeer) good = good && isAsPromised(course, measured);
   };
   const auto measurePeer = [&](const System& peer, const std::string& scenario) {

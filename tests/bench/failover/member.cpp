@@ -4,6 +4,7 @@
 #include <sqlite3.h>
 
 #include <fstream>
+#include <sstream>
 #include <stdexcept>
 
 namespace tenure::test {
@@ -85,6 +86,16 @@ std::string Member::lastInLog(const std::string& event, const std::string& field
   if (line == std::string::npos) throw std::runtime_error("a replica's log has no " + event);
   const std::size_t begin = log.find(" " + field, line) + 1 + field.size();
   return log.substr(begin, log.find_first_of(" \n", begin) - begin);
+}
+
+std::vector<double> Member::sinceRequest(const std::string& event) const {
+  std::vector<double> found;
+  std::istringstream log(program_.output());
+  const std::string field = " since_request_us=";
+  for (std::string line; std::getline(log, line);)
+    if (const std::size_t at = line.find(field); at != std::string::npos && line.find(" " + event + " ") < at)
+      found.push_back(std::stod(line.substr(at + field.size())) / 1e3);
+  return found;
 }
 
 std::size_t Member::refused() const {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "bench/commits.hpp"
 #include "bench/failover/system.hpp"
@@ -49,6 +50,8 @@ class Member {
   // What the log of a Tenure replica says.
   std::string znode() const { return lastInLog("enrolled", "znode="); }
   std::int64_t session() const { return std::stoll(lastInLog("session_connected", "session=")); }
+  /// Milliseconds from the request to hand over until that event, each time.
+  std::vector<double> sinceRequest(const std::string& event) const;
   /// Operations that the fence refused.
   std::size_t refused() const;
 

@@ -108,6 +108,7 @@ Takeovers Race::run() {
   load_ = {};
   finish();
   countStale();
+  if (!common_.system.isPeer && isAHandover(course_.fault)) timeSteps();
   std::sort(measured_.milliseconds.begin(), measured_.milliseconds.end());
   return measured_;
 }
@@ -257,6 +258,17 @@ void Race::countStale() {
   }
   measured_.staleTried = measured_.staleAccepted;
   for (const Member& member : members_) measured_.staleTried += member.refused();
+}
+
+void Race::timeSteps() {
+  for (const std::string event : {"term_ended", "elected", "inaugurated", "first_commit"}) {
+    std::vector<double> all;
+    for (const Member& member : members_)
+      for (const double each : member.sinceRequest(event)) all.push_back(each);
+    if (all.empty()) continue;
+    std::ranges::nth_element(all, all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2));
+    measured_.steps[event] = all[all.size() / 2];
+  }
 }
 
 }  // namespace tenure::test

@@ -55,6 +55,8 @@ struct Takeovers {
   /// Operations under a superseded token: those that reached the store, and those that it took.
   std::size_t staleTried = 0;
   std::size_t staleAccepted = 0;
+  /// Of Tenure's handovers, as its log tells: milliseconds from the request until that event, the median.
+  std::map<std::string, double> steps;
   double busy = 0;  // the share of all processors' time that was used meanwhile
 };
 
@@ -84,6 +86,7 @@ class Race {
   void recover(Member& victim, std::size_t stoodBefore);
   void finish();
   void countStale();
+  void timeSteps();
 
   TemporaryFolder folder_;
   Common common_;

@@ -86,6 +86,9 @@ others stand behind them in one crowd process, each with its own ZooKeeper sessi
   tried     operations under a superseded term that reached the store
   accepted  those that it took; anything but 0 of Tenure's fails the run
 
+Under a row of Tenure's handovers: how long after the request the term ended (until then the leader works), the successor
+was elected, inaugurated and had committed first; and how much of that the ensemble's writes took, as measured before.
+
 --operation append  an operation is a line in a file of its own, where else it is a row that is committed to an SQLite
            file; not for hang, nor for deaths by its own hand
 --load N   a producer appends N messages a second to another queue in the file that all work on
