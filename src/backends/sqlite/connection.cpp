@@ -207,12 +207,13 @@ int Connection::onProgress(void* connection) noexcept {
 
 Query Connection::prepare(std::string_view sql) {
   if (lookLimit_ > Duration{}) looksUntil_ = BootClock::now() + lookLimit_;
-  if (const Prepared* known = statements_.find(sql)) return {db_, known->statement, SQLITE_OK};
+  const int compiled = rehearses_ ? SQLITE_DONE : SQLITE_OK;
+  if (const Prepared* known = statements_.find(sql)) return {db_, known->statement, compiled};
   sqlite3_stmt* statement = nullptr;
   const int code =
       sqlite3_prepare_v3(db_, sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
   if (code == SQLITE_OK) statements_.keep(sql, statement);
-  return {db_, statement, code};
+  return {db_, statement, code == SQLITE_OK ? compiled : code};
 }
 
 Result<void> Connection::script(const char* sql) {

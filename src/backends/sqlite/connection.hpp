@@ -201,6 +201,18 @@ class Connection {
     bool& flag_;
   };
 
+  /// While it lives, statements are compiled and not run: each answers like one that has found and changed nothing.
+  class Rehearsal {
+   public:
+    explicit Rehearsal(Connection& connection) noexcept : flag_(connection.rehearses_) { flag_ = true; }
+    ~Rehearsal() { flag_ = false; }
+    Rehearsal(const Rehearsal&) = delete;
+    Rehearsal& operator=(const Rehearsal&) = delete;
+
+   private:
+    bool& flag_;
+  };
+
   sqlite3* handle() const noexcept { return db_; }
   /// A user's statements, apart from our own: those were compiled with more rights.
   StatementCache& userStatements() noexcept { return userStatements_; }
@@ -218,6 +230,7 @@ class Connection {
   StatementCache statements_;
   StatementCache userStatements_;
   bool userMode_ = false;
+  bool rehearses_ = false;
   Duration lookLimit_{};  // zero: none
   BootTime looksUntil_{};
 };

@@ -1,5 +1,6 @@
 #include "backends/sqlite/driver.hpp"
 
+#include <array>
 #include <map>
 #include <tuple>
 #include <vector>
@@ -24,6 +25,8 @@ using storage::FenceFound;
 using storage::Outcome;
 using storage::Row;
 using storage::Rows;
+using storage::schemaOf;
+using storage::Table;
 
 milliseconds since(BootTime start) { return std::chrono::duration_cast<milliseconds>(BootClock::now() - start); }
 
@@ -57,12 +60,28 @@ storage::Limits Driver::limitsFor(const Options& options) {
 
 Result<void> Driver::prepare(const std::stop_token&) {
   const Result<void> usable = lookAsStandby(file_.options());
-  Connection* ahead = usable ? file_.openAhead() : nullptr;
-  if (ahead == nullptr) return usable;
-  // Compiles the claim's first reads; their results are dropped.
-  static_cast<void>(sqlite::readFence(*ahead, {}));
-  static_cast<void>(readQueue(*ahead, which_));
+  if (const auto ahead = usable ? file_.openAhead() : nullptr) rehearse(*ahead);
   return usable;
+}
+
+/// What a claim and a first commit ask, so that it is compiled when the term begins. All results are dropped.
+void Driver::rehearse(Connection& connection) {
+  const Connection::Rehearsal rehearsal(connection);
+  const auto rowOf = [](Table table) { return Row(schemaOf(table).columns.size(), std::int64_t{0}); };
+  for (const std::string_view sql : {"BEGIN IMMEDIATE", "BEGIN", "ROLLBACK"}) static_cast<void>(connection.run(sql));
+  static_cast<void>(readQueue(connection, which_));
+  static_cast<void>(sqlite::readFence(connection, {}));
+  static_cast<void>(sqlite::writeFence(connection, {}));
+  static_cast<void>(raiseReader(connection, which_.name, {}));
+  for (const Table table : {Table::inWork, Table::key, Table::window, Table::streak, Table::clock})
+    static_cast<void>(tables_.read(connection, {}, {table, rowOf(table)}));
+  static_cast<void>(tables_.scan(connection, {}, {.table = Table::attempt, .prefix = {""}, .atMost = 1}));
+  static_cast<void>(passFence(connection, {}, {}));
+  static_cast<void>(tables_.write(
+      connection, {}, {Table::key, storage::Write::What::put, rowOf(Table::key), storage::Expectation::absent()}));
+  static_cast<void>(tables_.write(connection, {}, {Table::inWork, storage::Write::What::put, rowOf(Table::inWork)}));
+  static_cast<void>(deleteByPosition(connection, std::array<std::int64_t, 1>{}));
+  static_cast<void>(connection.commit());
 }
 
 Result<void> Driver::connect(const std::stop_token&) {

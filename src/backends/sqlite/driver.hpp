@@ -66,6 +66,7 @@ class Driver final : public storage::IStoreDriver {
   void goPessimistically() noexcept { pessimistic_ = 256; }
 
  private:
+  void rehearse(Connection& connection);
   Result<void> openFor(const Term& term);
   Result<void> writeFence(const ElectionName& election, const Queue& queue, const storage::Fence& next,
                           const Term* term);

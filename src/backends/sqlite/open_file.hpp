@@ -28,7 +28,7 @@ class OpenFile {
       if (whenBusy) connection->whenBusy(std::move(whenBusy));
       return connection;
     }
-    Result<std::unique_ptr<Connection>> opened = open(std::move(whenBusy));
+    Result<std::shared_ptr<Connection>> opened = open(std::move(whenBusy));
     const bool mayBeReadOnly =
         !opened && (opened.error().is(Errc::permissionDenied) || opened.error().is(Errc::unavailable));
     if (mayBeReadOnly && whom_ == For::operators)
@@ -37,7 +37,7 @@ class OpenFile {
         opened = std::move(*reading);
       }
     if (!opened) return opened.error();
-    std::shared_ptr<Connection> connection = std::move(*opened);
+    const std::shared_ptr<Connection>& connection = *opened;
     if (whom_ == For::operators) connection->limitLooks(longestLook);
     open_ = connection;
     return connection;
@@ -45,15 +45,15 @@ class OpenFile {
 
   /// The next in line opens the file beforehand. Makes and writes nothing, and holds no lock; nullptr where it would
   /// have to, or would have to wait longer than a moment.
-  Connection* openAhead() {
+  std::shared_ptr<Connection> openAhead() {
     if (!open_.expired() || !staysInRollbackMode() || !waitForEmptyJournal()) return nullptr;
-    if (ahead_ != nullptr && !ahead_->hasMoved()) return ahead_.get();
+    if (ahead_ != nullptr && !ahead_->hasMoved()) return ahead_;
     Options patient = options_;
     patient.create = false;
     patient.lockLimit = patience;
     Result<std::unique_ptr<Connection>> opened = Connection::open(patient, {}, OlderSchema::refuse);
     ahead_ = opened ? std::move(*opened) : nullptr;
-    return ahead_.get();
+    return ahead_;
   }
   void closeAhead() noexcept { ahead_.reset(); }
 
@@ -62,15 +62,18 @@ class OpenFile {
   const std::optional<Error>& whyReadOnly() const noexcept { return whyReadOnly_; }
 
  private:
-  Result<std::unique_ptr<Connection>> open(std::function<bool()> whenBusy) {
+  Result<std::shared_ptr<Connection>> open(std::function<bool()> whenBusy) {
     const OlderSchema older = whom_ == For::leaders ? OlderSchema::bringForward : OlderSchema::refuse;
+    const auto anew = [&]() -> Result<std::shared_ptr<Connection>> {
+      Result<std::unique_ptr<Connection>> opened = Connection::open(options_, std::move(whenBusy), older);
+      return opened ? Result<std::shared_ptr<Connection>>(std::move(*opened)) : opened.error();
+    };
     auto ahead = std::exchange(ahead_, nullptr);
-    if (ahead == nullptr || ahead->hasMoved()) return Connection::open(options_, std::move(whenBusy), older);
+    if (ahead == nullptr || ahead->hasMoved()) return anew();
     ahead->limitLockWait(options_.lockLimit);
     ahead->whenBusy(whenBusy);
     if (const Result<void> schema = ensureSchema(*ahead, options_.create, older); !schema) return schema.error();
-    if (ahead->isInWal()) return Connection::open(options_, std::move(whenBusy), older);
-    return ahead;
+    return ahead->isInWal() ? anew() : ahead;
   }
   /// A journal that is not empty may be a dead leader's; only the next leader may roll it back.
   bool waitForEmptyJournal() const {
@@ -110,7 +113,7 @@ class OpenFile {
   const For whom_;
   std::optional<Error> whyReadOnly_{};
   std::weak_ptr<Connection> open_;
-  std::unique_ptr<Connection> ahead_;
+  std::shared_ptr<Connection> ahead_;
 };
 
 }  // namespace tenure::sqlite

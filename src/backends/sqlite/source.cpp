@@ -38,6 +38,27 @@ Result<Message> messageFrom(const Query& row) {
   return message;
 }
 
+Result<void> Source::prepare(const std::stop_token&) {
+  const Result<void> usable = lookAsStandby(file_.options());
+  connection_ = usable ? file_.openAhead() : nullptr;
+  if (connection_ != nullptr) rehearse();
+  connection_.reset();
+  return usable;
+}
+
+/// What an attachment and a first look ask, so that it is compiled when the term begins. All results are dropped.
+void Source::rehearse() {
+  const Connection::Rehearsal rehearsal(*connection_);
+  const std::string& name = file_.options().queue;
+  static_cast<void>(readQueue(*connection_, whichQueue(file_.options())));
+  static_cast<void>(isReader(*connection_, name, {}));
+  room_.attach(connection_, 0, name, {});
+  static_cast<void>(room_.look());
+  static_cast<void>(room_.unread());
+  room_.detach();
+  static_cast<void>(look(1));
+}
+
 Result<QueueIdentity> Source::identity(const std::stop_token&) {
   const Result<std::shared_ptr<Connection>> opened = file_.acquire();
   if (!opened) return opened.error();
@@ -193,6 +214,7 @@ void Source::detach() noexcept {
   watch_.unwatch();
   room_.detach();
   connection_.reset();
+  file_.closeAhead();
 }
 
 }  // namespace tenure::sqlite

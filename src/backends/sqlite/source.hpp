@@ -23,7 +23,7 @@ class Source final : public IMessageSource {
   /// `store` is the one of the same file.
   Source(OpenFile& file, const IFencedStore& store, IEventSink& events) : file_(file), store_(store), events_(events) {}
 
-  Result<void> prepare(const std::stop_token&) override { return lookAsStandby(file_.options()); }
+  Result<void> prepare(const std::stop_token&) override;
   Result<QueueIdentity> identity(const std::stop_token& stop) override;
   Result<void> attach(const Term& term) override;
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override;
@@ -34,6 +34,7 @@ class Source final : public IMessageSource {
   void detach() noexcept override;
 
  private:
+  void rehearse();
   Result<void> own(const TermIdentity& term);
   /// What is there now, after the cursor, which it moves.
   Result<std::vector<Message>> look(std::size_t max);

@@ -3,6 +3,7 @@
 
 #include <fstream>
 
+#include "backends/sqlite/connection.hpp"
 #include "support/program.hpp"
 #include "support/results.hpp"
 #include "support/sqlite_world.hpp"
@@ -22,7 +23,10 @@ class SqliteStandby : public testing::Test {
   void makeFile() {
     EXPECT_THAT(world.sink()->append(std::vector{NewMessage{MessageId{"m"}, {}, "body", {}}}), succeeds());
   }
-  Result<void> prepare() { return replica.store->prepare({}); }
+  Result<void> prepare() {
+    const Result<void> usable = replica.store->prepare({});
+    return usable ? replica.source->prepare({}) : usable;
+  }
   Result<void> checkSql(const std::string& sql) {
     const SqlParameter parameters[] = {{":id", ""}, {":body", ""}};
     return replica.store->checkSql(sql, parameters);
@@ -158,6 +162,20 @@ TEST_F(SqliteStandby, RefusesTheSchemaOfAnotherBuild) {
     world.meddle(std::string("UPDATE tenure_schema SET version = ") + version);
     EXPECT_THAT(prepare(), failsWith(Errc::configurationRefused)) << version;
   }
+}
+
+TEST_F(SqliteStandby, RehearsesStatementsAndRunsNone) {
+  makeFile();
+  const auto connection = Connection::open(world.options()).value();
+  {
+    const Connection::Rehearsal rehearsal(*connection);
+    EXPECT_THAT(connection->run("BEGIN IMMEDIATE"), succeeds());
+    EXPECT_FALSE(connection->inTransaction());
+    EXPECT_FALSE(connection->query("SELECT 1 FROM tenure_message").next().value());
+    EXPECT_THAT(connection->run("DELETE FROM tenure_message"), succeeds());
+    EXPECT_THAT(connection->run("DELETE FROM absent"), failsWith(Errc::storeFailed));
+  }
+  EXPECT_TRUE(connection->query("SELECT 1 FROM tenure_message").next().value());
 }
 
 TEST_F(SqliteStandby, CompilesAStatementAndRunsNothing) {
