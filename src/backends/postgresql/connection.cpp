@@ -118,7 +118,6 @@ void Connection::start(std::span<const Command> commands) {
   const std::optional<Command> ahead = std::exchange(ahead_, std::nullopt);
   if (lost_) return;
   bool sent = !ahead || sendAll({&*ahead, 1});
-  repliesAhead_ = expected_.size();
   sent = sent && sendAll(commands);
   if (!sent) loseByProtocol();
 }
@@ -140,18 +139,17 @@ Exchange Connection::finish(std::size_t unread) {
   }
   backends::AnswerWait wait(timer_, answerLimit_);
   exchange.answers.reserve(expected_.size());
-  for (std::size_t i = 0; i < expected_.size(); ++i) {
-    if (i == repliesAhead_ && i > 0) {
-      if (exchange.failure && !lost_) lose(Errc::unavailable, exchange.failure->error.detail);
-      exchange = {};
-    }
-    const Expected& each = expected_[i];
-    if (each.kind == Expected::Kind::end) {
-      receiveEnd(wait);
+  for (const Expected& each : expected_) {
+    if (each.kind != Expected::Kind::end) {
+      warning_.clear();  // in the end it is what the last command said
+      receive(each, wait, each.command >= unread, exchange);
       continue;
     }
-    warning_.clear();  // in the end it is what the last command said
-    receive(each, wait, each.command >= unread, exchange);
+    receiveEnd(wait);
+    if (&each == &expected_.back()) break;
+    // So far the answers are to the command that precede() has put in front.
+    if (exchange.failure && !lost_) lose(Errc::unavailable, exchange.failure->error.detail);
+    exchange = {};
   }
   lost_ ? wait.failed() : wait.answered();
   if (lost_ && !exchange.failure) exchange.failure = Failure{exchange.answers.size(), {}, lostBy_};

@@ -165,7 +165,6 @@ class Connection {
   std::array<Prepared*, 64> lastAt_{};  // by where their text lies: to compare it is cheaper than to hash it
   std::vector<Expected> expected_;      // of the exchange that is under way; kept for its capacity
   std::optional<Command> ahead_;        // goes in front of the next exchange
-  std::size_t repliesAhead_ = 0;        // those of `expected_` that belong to it
   /// The values of a statement in the arrays that libpq wants; kept for their capacity.
   struct Arrays {
     std::vector<unsigned> types;
