@@ -188,29 +188,27 @@ class Connection {
   /// Harmless when there is none.
   void rollback() noexcept;
 
-  /// While it lives, what is prepared and run is a user's SQL: no transaction control, no other files, no pragmas,
-  /// no writes to Tenure's own tables.
-  class UserMode {
+  /// On while it lives.
+  class Mode {
    public:
-    explicit UserMode(Connection& connection) noexcept : flag_(connection.userMode_) { flag_ = true; }
-    ~UserMode() { flag_ = false; }
-    UserMode(const UserMode&) = delete;
-    UserMode& operator=(const UserMode&) = delete;
+    ~Mode() { flag_ = false; }
+    Mode(const Mode&) = delete;
+    Mode& operator=(const Mode&) = delete;
+
+   protected:
+    explicit Mode(bool& flag) noexcept : flag_(flag) { flag_ = true; }
 
    private:
     bool& flag_;
   };
-
-  /// While it lives, statements are compiled and not run: each answers like one that has found and changed nothing.
-  class Rehearsal {
-   public:
-    explicit Rehearsal(Connection& connection) noexcept : flag_(connection.rehearses_) { flag_ = true; }
-    ~Rehearsal() { flag_ = false; }
-    Rehearsal(const Rehearsal&) = delete;
-    Rehearsal& operator=(const Rehearsal&) = delete;
-
-   private:
-    bool& flag_;
+  /// What is prepared and run is a user's SQL: no transaction control, no other files, no pragmas, no writes to
+  /// Tenure's own tables.
+  struct UserMode : Mode {
+    explicit UserMode(Connection& connection) noexcept : Mode(connection.userMode_) {}
+  };
+  /// Statements are compiled and not run: each answers like one that has found and changed nothing.
+  struct Rehearsal : Mode {
+    explicit Rehearsal(Connection& connection) noexcept : Mode(connection.rehearses_) {}
   };
 
   sqlite3* handle() const noexcept { return db_; }
