@@ -95,8 +95,9 @@ Result<QueuePlace> ReadingSource::ownedPlace(const TermIdentity& term) {
 
 /// False where that is not the place of this queue any more, the queue is not its election's, or a newer term reads it.
 ///
-/// The row need not be durable: a server that loses it in a crash has ended the former reader's session as well. Tokens
-/// of two ensembles cannot be compared: a term of another ensemble takes the row, and the fence decides who commits.
+/// The reader's row need not be durable: a server that loses it in a crash has ended the former reader's session as
+/// well. Tokens of two ensembles cannot be compared. So a term of another ensemble always becomes the reader; whether
+/// it may commit is decided by the fence.
 Result<bool> ReadingSource::becomeReader(const QueuePlace& place, const TermIdentity& term) {
   const std::vector raising{
       beginTransaction(), command("SET LOCAL synchronous_commit = off"),

@@ -64,7 +64,7 @@ Result<void> Driver::prepare(const std::stop_token&) {
   return usable;
 }
 
-/// What a claim and a first commit ask, so that it is compiled when the term begins. All results are dropped.
+/// Compiles the statements of a claim and of a first commit, before the term that runs them. All results are dropped.
 void Driver::rehearse(Connection& connection) {
   const Connection::Rehearsal rehearsal(connection);
   const auto rowOf = [](Table table) { return Row(schemaOf(table).columns.size(), std::int64_t{0}); };

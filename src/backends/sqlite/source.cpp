@@ -46,7 +46,8 @@ Result<void> Source::prepare(const std::stop_token&) {
   return usable;
 }
 
-/// What an attachment and a first look ask, so that it is compiled when the term begins. All results are dropped.
+/// Compiles the statements of an attachment and of a first look, before the term that runs them. All results are
+/// dropped.
 void Source::rehearse() {
   const Connection::Rehearsal rehearsal(*connection_);
   const std::string& name = file_.options().queue;

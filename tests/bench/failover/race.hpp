@@ -55,7 +55,7 @@ struct Takeovers {
   /// Operations under a superseded token: those that reached the store, and those that it took.
   std::size_t staleTried = 0;
   std::size_t staleAccepted = 0;
-  /// Of Tenure's handovers, as its log tells: milliseconds from the request until that event, the median.
+  /// By the name of an event in Tenure's log: the median of the milliseconds from the request to hand over until it.
   std::map<std::string, double> steps;
   double busy = 0;  // the share of all processors' time that was used meanwhile
 };

@@ -53,7 +53,7 @@ TEST(PostgresStandby, LooksAgainOverTheSameSession) {
   EXPECT_THAT(standby.store().prepare({}), succeeds());
 }
 
-/// The next in line, whose source is prepared beside a queue that its election has consumed before.
+/// The source of the next in line, prepared while the term before reads the queue.
 class APreparedSource : public testing::Test {
  protected:
   void SetUp() override {
