@@ -1,6 +1,6 @@
 #include "career/candidate_options.hpp"
 
-#include "base/process_identity.hpp"
+#include "process/process_identity.hpp"
 
 namespace tenure {
 namespace {

@@ -2,12 +2,12 @@
 #include <iostream>
 #include <limits>
 
-#include "base/headers.hpp"
 #include "cli/commands.hpp"
 #include "cli/letter_page.hpp"
 #include "cli/options.hpp"
 #include "cli/wiring_options.hpp"
-#include "storage/headers_text.hpp"
+#include "messages/headers.hpp"
+#include "messages/headers_text.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -141,7 +141,7 @@ Result<Numbers> purge(const Wiring& wiring, const DeadLetterFilter& choice) {
 /// Its turn is past.
 NewMessage asRequeued(NewMessage message) {
   for (auto& [name, value] : message.headers)
-    if (name == numberHeader) name = storage::pastNumberHeader;
+    if (name == numberHeader) name = messages::pastNumberHeader;
   return message;
 }
 

@@ -1,6 +1,5 @@
 #include <iostream>
 
-#include "base/process_identity.hpp"
 #include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/ensemble_session.hpp"
@@ -8,6 +7,7 @@
 #include "cli/options.hpp"
 #include "cli/time_options.hpp"
 #include "election/view.hpp"
+#include "process/process_identity.hpp"
 
 namespace tenure::cli {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/headers.hpp"
 #include "base/random.hpp"
 #include "base/text.hpp"
 #include "cli/base64.hpp"
+#include "messages/headers.hpp"
 
 namespace tenure::cli {
 namespace {

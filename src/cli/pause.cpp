@@ -5,7 +5,6 @@
 #include <array>
 #include <iostream>
 
-#include "base/process_identity.hpp"
 #include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/ensemble_session.hpp"
@@ -13,6 +12,7 @@
 #include "cli/pause_page.hpp"
 #include "cli/time_options.hpp"
 #include "election/view.hpp"
+#include "process/process_identity.hpp"
 
 namespace tenure::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "base/emit.hpp"
-#include "base/process_identity.hpp"
+#include "process/process_identity.hpp"
 
 namespace tenure::cli {
 namespace {

@@ -1,10 +1,10 @@
 // What the runner does in the open transaction: keys, handlers, the commit, and numbers.
 #include <exception>
 
-#include "base/left_out.hpp"
 #include "base/text.hpp"
 #include "consumer/lane_runner.hpp"
 #include "consumer/message_limits.hpp"
+#include "messages/left_out.hpp"
 
 namespace tenure::consuming {
 namespace {

@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include "base/headers.hpp"
 #include "consumer/attempt_log.hpp"
 #include "consumer/charges.hpp"
 #include "consumer/clock_watch.hpp"
 #include "consumer/coalesced_set.hpp"
 #include "consumer/streak.hpp"
 #include "consumer/values.hpp"
+#include "messages/headers.hpp"
 #include "tenure/consumer.hpp"
 #include "tenure/spi/store.hpp"
 

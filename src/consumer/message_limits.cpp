@@ -1,7 +1,7 @@
 #include "consumer/message_limits.hpp"
 
-#include "base/headers.hpp"
 #include "base/validation.hpp"
+#include "messages/headers.hpp"
 #include "tenure/spi/source.hpp"
 
 namespace tenure::consuming {

@@ -1,7 +1,7 @@
 #include "consumer/sweeper.hpp"
 
-#include "base/process_identity.hpp"
 #include "base/text.hpp"
+#include "process/process_identity.hpp"
 
 namespace tenure::consuming {
 

@@ -8,13 +8,13 @@
 
 #include "base/emit.hpp"
 #include "base/loop.hpp"
-#include "base/process_identity.hpp"
 #include "base/random.hpp"
 #include "coordination/coordination.hpp"
 #include "election/records.hpp"
 #include "election/resignation.hpp"
 #include "election/will.hpp"
 #include "fencing/term_state.hpp"
+#include "process/process_identity.hpp"
 #include "tenure/candidate.hpp"
 
 namespace tenure {

@@ -11,12 +11,12 @@
 #include <variant>
 #include <vector>
 
-#include "base/process_identity.hpp"
 #include "coordination/coordination.hpp"
 #include "election/records.hpp"
 #include "election/resignation.hpp"
 #include "election/will.hpp"
 #include "fencing/term_state.hpp"
+#include "process/process_identity.hpp"
 #include "tenure/events.hpp"
 
 namespace tenure {

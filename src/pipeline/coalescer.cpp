@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/headers.hpp"
+#include "messages/headers.hpp"
 
 namespace tenure::pipeline {
 namespace {

@@ -4,9 +4,9 @@
 
 #include "base/assert.hpp"
 #include "base/digest.hpp"
-#include "base/headers.hpp"
 #include "base/text.hpp"
 #include "base/validation.hpp"
+#include "messages/headers.hpp"
 
 namespace tenure::pipeline {
 namespace {

@@ -15,8 +15,8 @@
 #include <memory>
 #include <string>
 
-#include "base/process_stat.hpp"
 #include "process/process_handle.hpp"
+#include "process/process_stat.hpp"
 #include "tenure/values.hpp"
 
 namespace tenure {

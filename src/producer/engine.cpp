@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "storage/message_check.hpp"
+#include "messages/message_check.hpp"
 
 namespace tenure::producing {
 namespace {
@@ -88,9 +88,9 @@ Result<void> Engine::post(NewMessage message, SendOptions how) { return take(mes
 
 Result<void> Engine::take(NewMessage& message, SendOptions& how, Caller caller) {
   if (message.id.value.empty()) message.id.value = idPrefix_ + std::to_string(++ids_);
-  if (const Result<void> fit = storage::checkMessage(message); !fit) return fit;
+  if (const Result<void> fit = messages::checkMessage(message); !fit) return fit;
   if (spool_ && !message.headers.empty())  // or it would hold up all that is spooled with it
-    if (const auto text = storage::headersTextOf(message); !text) return text.error();
+    if (const auto text = messages::headersTextOf(message); !text) return text.error();
   if (how.limit < 0ms) return Error{Errc::invalidArgument, "limit: expected 0 or more"};
   caller.durability = how.durability.value_or(options_.durability);
   if (caller.durability == Durability::spooled && !spool_)

@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "base/backoff.hpp"
-#include "base/headers.hpp"
+#include "messages/headers.hpp"
 #include "tenure/producer.hpp"
 
 namespace tenure::producing {

@@ -2,10 +2,10 @@
 #include <memory>
 
 #include "base/backoff.hpp"
-#include "base/headers.hpp"
-#include "base/publish_headers.hpp"
 #include "consumer/work.hpp"
 #include "fencing/term_state.hpp"
+#include "messages/headers.hpp"
+#include "messages/publish_headers.hpp"
 #include "relay/gated_source.hpp"
 #include "relay/publications.hpp"
 #include "relay/target.hpp"

@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "base/assert.hpp"
-#include "base/left_out.hpp"
 #include "base/text.hpp"
-#include "storage/headers_text.hpp"
-#include "storage/message_check.hpp"
-#include "storage/message_numbers.hpp"
+#include "messages/headers_text.hpp"
+#include "messages/left_out.hpp"
+#include "messages/message_check.hpp"
+#include "messages/message_numbers.hpp"
 #include "storage/records.hpp"
 #include "storage/waiting_rows.hpp"
 
@@ -166,8 +166,8 @@ Result<void> FencedTransaction::enqueue(const NewMessage& message, std::string_v
     return Error{Errc::unsupported, session_.name() + ": a store without a queue, to which no message can be sent"};
   if (limits.isQueueUsers && (queue.empty() || queue == session_.queue()))
     return Error{Errc::invalidArgument, "queue " + session_.queue() + " is a table of yours: INSERT a row"};
-  if (Result<void> checked = checkMessage(message, limits.numbersMessages); !checked) return checked;
-  if (const auto text = headersTextOf(message); !text) return text.error();
+  if (Result<void> checked = messages::checkMessage(message, limits.numbersMessages); !checked) return checked;
+  if (const auto text = messages::headersTextOf(message); !text) return text.error();
   if (Result<void> named = checkQueueName(queue); !named) return named;
   if (Result<void> sound = status(); !sound) return sound;
   if (Result<void> tried = session_.tryQueue(std::string(queue)); !tried)
@@ -289,7 +289,7 @@ Result<void> FencedTransaction::deadLetter(const ConsumerName& consumer, const D
            "a letter of this store has at most " + std::to_string(room) + " bytes");
   writes_.put(Table::deadLetter, deadLetterRow(consumer, unnumbered));
   if (session_.limits().skipsDeadNumbers)
-    if (auto skip = skipOf(letter.message, letter.reason)) writes_.enqueue(*std::move(skip));
+    if (auto skip = messages::skipOf(letter.message, letter.reason)) writes_.enqueue(*std::move(skip));
   return {};
 }
 

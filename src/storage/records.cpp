@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "storage/headers_text.hpp"
+#include "messages/headers_text.hpp"
 
 namespace tenure::storage {
 namespace {
@@ -146,13 +146,13 @@ void addFact(std::size_t place, const Row& row, ConsumerFacts& facts) {
 Row deadLetterRow(const ConsumerName& consumer, const DeadLetter& letter) {
   const Message& message = letter.message;
   return rowWith(letter.number, consumer.value, message.id.value, message.group.value, message.body,
-                 headersToTextAnyhow(message.headers).value_or(""), millisecondsOf(message.enqueuedAt),
+                 messages::headersToTextAnyhow(message.headers).value_or(""), millisecondsOf(message.enqueuedAt),
                  message.position, letter.reason, std::int64_t{letter.attempts}, millisecondsOf(letter.firstAt),
                  millisecondsOf(letter.diedAt), letter.missingFrom, letter.missingTo);
 }
 
 Result<StoredLetter> deadLetterFrom(const Row& row) {
-  Result<Headers> headers = headersFromText(textIn(row, deadLetter::headers));
+  Result<Headers> headers = messages::headersFromText(textIn(row, deadLetter::headers));
   if (!headers) return headers.error();
   StoredLetter found;
   found.consumer = ConsumerName{textIn(row, deadLetter::consumer)};
@@ -185,8 +185,8 @@ GroupTurn turnFrom(const Row& row) {
 Row keptRow(const ConsumerName& consumer, const KeptMessage& kept) {
   const Message& message = kept.message;
   return rowWith(consumer.value, message.group.value, kept.number, message.id.value, bytesOf(digestOf(message.body)),
-                 message.body, headersToBytes(message.headers), millisecondsOf(message.enqueuedAt), message.position,
-                 std::int64_t{kept.isPast ? 1 : 0});
+                 message.body, messages::headersToBytes(message.headers), millisecondsOf(message.enqueuedAt),
+                 message.position, std::int64_t{kept.isPast ? 1 : 0});
 }
 
 NumberedGroup::Mark markFrom(const Row& row) {
@@ -198,7 +198,7 @@ NumberedGroup::Mark markFrom(const Row& row) {
 }
 
 Result<KeptMessage> keptFrom(const Row& row) {
-  Result<Headers> headers = headersFromBytes(textIn(row, kept::headers));
+  Result<Headers> headers = messages::headersFromBytes(textIn(row, kept::headers));
   if (!headers) return headers.error();
   return KeptMessage{.number = integerIn(row, kept::number),
                      .message = messageFrom(row,

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/random.hpp"
+#include "messages/headers_text.hpp"
 #include "storage/choices.hpp"
-#include "storage/headers_text.hpp"
 #include "storage/open_groups.hpp"
 
 namespace tenure::storage {
@@ -18,7 +18,7 @@ Error changedMeanwhile() { return {Errc::versionMismatch, "the fence row is not 
 /// As it goes back to its queue: it has missed its turn among the numbered ones.
 NewMessage withoutTurn(NewMessage message) {
   for (auto& [name, value] : message.headers)
-    if (name == numberHeader) name = pastNumberHeader;
+    if (name == numberHeader) name = messages::pastNumberHeader;
   return message;
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "storage/message_check.hpp"
+#include "messages/message_check.hpp"
 #include "storage/waiting_rows.hpp"
 
 namespace tenure::storage {
@@ -31,9 +31,9 @@ Result<void> TimedSink::append(std::span<const NewMessage> messages) {
 Result<void> TimedSink::check(std::span<const NewMessage> messages) const {
   const WallTime now = clock_.wallNow();
   for (const NewMessage& message : messages) {
-    if (Result<void> valid = checkMessage(message, driver_->limits().numbersMessages); !valid) return valid;
+    if (Result<void> valid = messages::checkMessage(message, driver_->limits().numbersMessages); !valid) return valid;
     if (Result<void> valid = checkTime(message, now); !valid) return valid;
-    if (const auto text = headersTextOf(message); !text) return text.error();
+    if (const auto text = messages::headersTextOf(message); !text) return text.error();
   }
   return {};
 }

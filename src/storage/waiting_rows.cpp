@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "storage/headers_text.hpp"
-#include "storage/message_check.hpp"
+#include "messages/headers_text.hpp"
+#include "messages/message_check.hpp"
 #include "storage/records.hpp"
 
 namespace tenure::storage {
@@ -43,7 +43,7 @@ Result<WaitingMessage> waitingFrom(const Row& row) {
   found.message.id = MessageId{textIn(row, waiting::id)};
   found.message.group = GroupId{textIn(row, waiting::group)};
   found.message.body = textIn(row, waiting::body);
-  found.message.headers = sentHeaders(textIn(row, waiting::headers));
+  found.message.headers = messages::sentHeaders(textIn(row, waiting::headers));
   if (const std::int64_t due = integerIn(row, waiting::due); due != 0) found.message.deliverAt = wallTimeOf(due);
   found.numbered = integerIn(row, waiting::numbered) != 0;
   return found;
@@ -53,7 +53,7 @@ Result<std::optional<ToSchedule>> toSchedule(std::string_view queue, const NewMe
                                              WallTime now, const std::optional<Row>& waiting,
                                              const std::optional<Row>& fired) {
   const WallTime asked = message.deliverAt.value();
-  const auto headers = headersTextOf(message);
+  const auto headers = messages::headersTextOf(message);
   if (!headers) return headers.error();
   Row row = rowWith(std::string(queue), message.id.value, dueOf(asked, now), message.group.value, message.body,
                     headers->value_or(""), std::int64_t{numbered ? 1 : 0});

@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "base/assert.hpp"
-#include "base/headers.hpp"
+#include "messages/headers.hpp"
 
 namespace tenure::storage {
 namespace {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "storage/message_check.hpp"
+#include "messages/message_check.hpp"
 #include "storage/records.hpp"
 #include "storage/scheduled_messages.hpp"
 #include "storage/store_admin.hpp"
@@ -97,7 +97,7 @@ class Sink final : public IMessageSink {
 
   Result<void> append(std::span<const NewMessage> messages) override {
     for (const NewMessage& message : messages)
-      if (Result<void> valid = storage::checkMessage(message); !valid) return valid;
+      if (Result<void> valid = messages::checkMessage(message); !valid) return valid;
     const WallTime now = clock_.wallNow();
     const std::lock_guard lock(state_.mutex);
     for (const NewMessage& message : messages) state_.kept.enqueue(message, now);

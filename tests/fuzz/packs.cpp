@@ -1,5 +1,5 @@
 // Packs of messages, which anybody may send to a broker.
-#include "storage/packs.hpp"
+#include "messages/packs.hpp"
 
 #include "claims.hpp"
 
@@ -8,9 +8,9 @@ using namespace tenure::fuzz;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view body(reinterpret_cast<const char*>(data), size);
-  const auto messages = storage::messagesIn({{}, {}, std::string(body), {}});
+  const auto messages = messages::messagesIn({{}, {}, std::string(body), {}});
   if (!isGood(messages)) return 0;
-  const auto again = storage::messagesIn(storage::packOf(*messages));
+  const auto again = messages::messagesIn(messages::packOf(*messages));
   require(again && *again == *messages, "messages survive being packed", body);
   return 0;
 }

@@ -6,7 +6,7 @@
 
 #include <iostream>
 
-#include "base/process_identity.hpp"
+#include "process/process_identity.hpp"
 
 int main(int count, char** arguments) {
   using namespace tenure;

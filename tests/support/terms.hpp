@@ -6,9 +6,9 @@
 #include <memory>
 #include <string>
 
-#include "base/process_identity.hpp"
 #include "base/random.hpp"
 #include "fencing/term_state.hpp"
+#include "process/process_identity.hpp"
 
 namespace tenure::test {
 

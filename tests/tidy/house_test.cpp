@@ -31,10 +31,11 @@ std::string backendOf(const std::string& path) {
 }
 
 const std::map<std::string, int>& floors() {
-  static const std::map<std::string, int> all{
-      {"base", 0},     {"urls", 1},     {"coordination", 1}, {"fencing", 1},  {"process", 1}, {"storage", 1},
-      {"election", 2}, {"pipeline", 2}, {"delay", 2},        {"producer", 2}, {"career", 3},  {"consumer", 3},
-      {"relay", 4},    {"ops", 4},      {"testing", 4},      {"http", 5},     {"cli", 6},     {"backends", 7}};
+  static const std::map<std::string, int> all{{"base", 0},     {"messages", 1}, {"urls", 1},     {"coordination", 1},
+                                              {"fencing", 1},  {"process", 1},  {"storage", 2},  {"election", 2},
+                                              {"pipeline", 2}, {"delay", 3},    {"producer", 2}, {"career", 3},
+                                              {"consumer", 3}, {"relay", 4},    {"ops", 4},      {"testing", 4},
+                                              {"http", 5},     {"cli", 6},      {"backends", 7}};
   return all;
 }
 
@@ -44,7 +45,9 @@ bool mayInclude(const std::string& file, const std::string& include) {
   if (room == other) return backendOf(include) == backendOf(file) || backendOf(include) == "shared";
   // A store on ZooKeeper needs what nothing but coordination may speak.
   if (backendOf(file) == "zookeeper" && other == "coordination") return true;
-  if (room == "backends") return other == "base" || other == "storage" || other == "urls" || other == "delay";
+  if (room == "backends")
+    return other == "base" || other == "messages" || other == "process" || other == "storage" || other == "urls" ||
+           other == "delay";
   if (other == "backends") return room == "cli";
   return floors().at(other) < floors().at(room);
 }

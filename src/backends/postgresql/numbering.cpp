@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "storage/headers_text.hpp"
+#include "messages/headers_text.hpp"
 
 namespace tenure::postgresql {
 namespace {
@@ -27,7 +27,7 @@ constexpr const char* giveAll =
 
 /// As headersToText has them, without the end. They were read from such a text.
 std::string startOf(const Message& message) {
-  std::string text = storage::headersToTextAnyhow(message.headers).value_or("[]");
+  std::string text = messages::headersToTextAnyhow(message.headers).value_or("[]");
   text.back() = ',';
   return message.headers.empty() ? "[" : text;
 }
@@ -49,7 +49,7 @@ Command giveNumbers(std::int64_t queue, const Unnumbered& messages) {
     places.add(message->position);
     starts.add(startOf(*message));
   }
-  return command(giveAll, queue, places, starts, storage::numberInText);
+  return command(giveAll, queue, places, starts, messages::numberInText);
 }
 
 }  // namespace tenure::postgresql

@@ -8,7 +8,7 @@
 
 #include "backends/postgresql/answer.hpp"
 #include "backends/postgresql/command.hpp"
-#include "storage/message_numbers.hpp"
+#include "messages/message_numbers.hpp"
 #include "tenure/message.hpp"
 
 namespace tenure::postgresql {
@@ -20,7 +20,7 @@ class Unnumbered {
   template <class Messages, class KeyOf>
   Unnumbered(Messages& messages, KeyOf keyOf) {
     for (Message& message : messages) {
-      if (!storage::lacksNumber(message)) continue;
+      if (!messages::lacksNumber(message)) continue;
       keys_.push_back(keyOf(message));
       messages_.push_back(&message);
     }

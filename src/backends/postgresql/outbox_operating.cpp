@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/postgresql/outbox_roles.hpp"
-#include "base/publish_headers.hpp"
 #include "base/text.hpp"
+#include "messages/headers_text.hpp"
+#include "messages/publish_headers.hpp"
 #include "storage/driver.hpp"
-#include "storage/headers_text.hpp"
 #include "tenure/spi/source.hpp"
 
 namespace tenure::postgresql {
@@ -83,7 +83,7 @@ Command putBack(const OutboxShape& shape, std::span<const SentMessage> messages)
   Array exchanges(TypeId::text), routingKeys(TypeId::text), numbers(TypeId::text);
   for (const auto& [message, queue] : messages) {
     Headers rest = message.headers;
-    const std::optional<std::string> past = takeHeader(rest, storage::pastNumberHeader);
+    const std::optional<std::string> past = takeHeader(rest, messages::pastNumberHeader);
     const std::optional<std::string> number = takeHeader(rest, numberHeader);
     ids.add(message.id.value);
     groups.add(message.group.value);

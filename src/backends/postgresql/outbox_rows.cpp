@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/publish_headers.hpp"
 #include "base/text.hpp"
-#include "storage/headers_text.hpp"
+#include "messages/headers_text.hpp"
+#include "messages/publish_headers.hpp"
 #include "tenure/spi/source.hpp"
 
 namespace tenure::postgresql {
@@ -32,7 +32,7 @@ void setHeader(Headers& headers, std::string_view name, std::string value) {
 /// letter.
 Headers outboxHeaders(std::string_view text) {
   const auto parsed = nlohmann::json::parse(text, nullptr, false);
-  if (!parsed.is_object()) return text == "null" ? Headers{} : storage::sentHeaders(text);
+  if (!parsed.is_object()) return text == "null" ? Headers{} : messages::sentHeaders(text);
   Headers headers;
   for (const auto& [name, value] : parsed.items())
     headers.emplace_back(name, value.is_string() ? value.get<std::string>() : value.dump());

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "storage/headers_text.hpp"
-#include "storage/message_check.hpp"
+#include "messages/headers_text.hpp"
+#include "messages/message_check.hpp"
 #include "tenure/values.hpp"
 
 namespace tenure::postgresql {
@@ -56,7 +56,7 @@ struct Columns {
 Result<Columns> columnsOf(std::span<const NewMessage> messages) {
   Columns columns;
   for (const NewMessage& message : messages) {
-    const Result<std::optional<std::string>> text = storage::headersTextOf(message);
+    const Result<std::optional<std::string>> text = messages::headersTextOf(message);
     if (!text) return text.error();
     columns.ids.add(message.id.value);
     columns.groups.add(message.group.value);
@@ -74,7 +74,7 @@ Result<Message> messageFrom(const Answer& rows, int row) {
   message.id.value = rows.text(row, 1);
   message.group.value = rows.text(row, 2);
   message.body = rows.text(row, 3);
-  message.headers = storage::sentHeaders(rows.bytes(row, 4));
+  message.headers = messages::sentHeaders(rows.bytes(row, 4));
   message.enqueuedAt = rows.time(row, 5);
   return message;
 }
@@ -113,7 +113,7 @@ Command notifySoon(const std::string& queue, WallTime due) {
 Command forgetOld(const std::string& table, std::int64_t atMost) {
   return command("DELETE FROM " + table + " WHERE ctid = ANY(ARRAY(SELECT ctid FROM " + table +
                      " WHERE at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED))",
-                 systemClock().wallNow() - storage::sentIdsAreKept, atMost);
+                 systemClock().wallNow() - messages::sentIdsAreKept, atMost);
 }
 
 Command forgetSentIds() { return forgetOld("tenure_sent", idsAForgetting); }

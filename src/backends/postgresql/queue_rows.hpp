@@ -34,7 +34,7 @@ Result<Command> appendNumberedTo(const QueuePlace& queue, std::span<const NewMes
 /// Wakes the reader of the queue of that name, if the message is due before the reader looks by itself.
 Command notifySoon(const std::string& queue, WallTime due);
 
-/// Deletes rows of the table (tenure_sent, tenure_fired) that are older than storage::sentIdsAreKept.
+/// Deletes rows of the table (tenure_sent, tenure_fired) that are older than messages::sentIdsAreKept.
 Command forgetOld(const std::string& table, std::int64_t atMost);
 
 /// Now and then, with every so many numbered appends: ids that are too old to be asked about.

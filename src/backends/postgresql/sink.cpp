@@ -3,7 +3,7 @@
 #include "backends/postgresql/fence_rows.hpp"
 #include "backends/postgresql/queue_rows.hpp"
 #include "backends/postgresql/schema.hpp"
-#include "storage/message_check.hpp"
+#include "messages/message_check.hpp"
 #include "storage/timed_sink.hpp"
 
 namespace tenure::postgresql {
@@ -31,7 +31,7 @@ class Sink final : public IMessageSink {
 
   Result<void> append(std::span<const NewMessage> messages) override {
     for (const NewMessage& message : messages)
-      if (Result<void> checked = storage::checkMessage(message, options_.numbered); !checked) return checked;
+      if (Result<void> checked = messages::checkMessage(message, options_.numbered); !checked) return checked;
     if (messages.empty()) return {};
     if (Result<void> opened = open(); !opened) return opened;
     if (const Result<void> tended = tendIds(); !tended) return tended;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "base/publish_headers.hpp"
 #include "base/text.hpp"
+#include "messages/publish_headers.hpp"
 
 namespace tenure::rabbitmq {
 namespace {

@@ -10,11 +10,11 @@
 #include "backends/rabbitmq/io_thread.hpp"
 #include "backends/rabbitmq/publication.hpp"
 #include "backends/rabbitmq/queue.hpp"
-#include "base/publish_headers.hpp"
 #include "base/refusal.hpp"
 #include "base/text.hpp"
-#include "storage/message_check.hpp"
-#include "storage/packing_sink.hpp"
+#include "messages/message_check.hpp"
+#include "messages/packing_sink.hpp"
+#include "messages/publish_headers.hpp"
 
 namespace tenure::rabbitmq {
 namespace {
@@ -28,8 +28,8 @@ constexpr std::size_t frameRoom = AMQP_DEFAULT_FRAME_SIZE - 1024;
 constexpr std::size_t bytesBesideHeader = 6;
 
 Result<void> checkForWire(const NewMessage& message) {
-  if (Result<void> checked = storage::checkMessage(message); !checked) return checked;
-  if (Result<void> checked = storage::checkNoTime(
+  if (Result<void> checked = messages::checkMessage(message); !checked) return checked;
+  if (Result<void> checked = messages::checkNoTime(
           message,
           "RabbitMQ hands a message out as soon as it has it; send it to a queue in SQLite, PostgreSQL or Redis");
       !checked)
@@ -329,7 +329,7 @@ Result<std::unique_ptr<IMessageSink>> openSink(const Options& options) {
     return std::ranges::any_of(message.headers, [](const auto& header) { return isForTheSink(header.first); });
   };
   return std::unique_ptr<IMessageSink>(
-      std::make_unique<storage::PackingSink>(std::move(sink), options.publishing.pack, checkForWire, hasItsOwnWay));
+      std::make_unique<messages::PackingSink>(std::move(sink), options.publishing.pack, checkForWire, hasItsOwnWay));
 }
 
 }  // namespace tenure::rabbitmq

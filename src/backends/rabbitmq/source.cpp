@@ -6,7 +6,7 @@
 #include "backends/rabbitmq/queue.hpp"
 #include "base/assert.hpp"
 #include "base/text.hpp"
-#include "storage/unpacking_source.hpp"
+#include "messages/unpacking_source.hpp"
 
 namespace tenure::rabbitmq {
 namespace {
@@ -20,7 +20,7 @@ constexpr Duration longestWait = 1h;      // far deadlines must not overflow the
 }  // namespace
 
 std::unique_ptr<IMessageSource> makeSource(const Options& options, IEventSink& events) {
-  return std::make_unique<storage::UnpackingSource>(std::make_unique<Source>(options, events));
+  return std::make_unique<messages::UnpackingSource>(std::make_unique<Source>(options, events));
 }
 
 Result<void> Source::prepare(const std::stop_token&) {

@@ -14,7 +14,7 @@
 #include "backends/shared/cut_off.hpp"
 #include "base/digest.hpp"
 #include "base/text.hpp"
-#include "storage/headers_text.hpp"
+#include "messages/headers_text.hpp"
 
 namespace tenure::redis {
 namespace {
@@ -213,7 +213,7 @@ Result<spi::Applied> Driver::apply(const spi::Batch& batch) {
   if (!connection) return connection.error();
   std::vector<std::string> headers;
   for (const SentMessage& sent : batch.enqueued) {
-    Result<std::optional<std::string>> text = storage::headersToText(sent.message.headers);
+    Result<std::optional<std::string>> text = messages::headersToText(sent.message.headers);
     if (!text) return text.error();
     headers.push_back(std::move(*text).value_or(""));
   }

@@ -2,7 +2,7 @@
 
 #include "backends/redis/time_text.hpp"
 #include "base/text.hpp"
-#include "storage/headers_text.hpp"
+#include "messages/headers_text.hpp"
 
 namespace tenure::redis {
 
@@ -16,7 +16,7 @@ Result<Message> messageFrom(ReplyView entry) {
   message.id.value = fields.after("id").bytes();
   message.group.value = fields.after("group").bytes();
   message.body = fields.after("body").bytes();
-  message.headers = storage::sentHeaders(fields.after("headers").bytes());
+  message.headers = messages::sentHeaders(fields.after("headers").bytes());
   message.enqueuedAt = timeFrom(fields.after("at").bytes());
   return message;
 }

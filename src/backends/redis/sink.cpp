@@ -4,8 +4,8 @@
 #include "backends/redis/time_text.hpp"
 #include "backends/redis/waiting_room.hpp"
 #include "base/text.hpp"
-#include "storage/headers_text.hpp"
-#include "storage/message_check.hpp"
+#include "messages/headers_text.hpp"
+#include "messages/message_check.hpp"
 #include "storage/timed_sink.hpp"
 
 namespace tenure::redis {
@@ -49,8 +49,8 @@ class Sink final : public IMessageSink {
     std::vector<std::string> all;
     std::size_t bytes = 0;
     for (const NewMessage& message : messages) {
-      if (const Result<void> checked = storage::checkMessage(message); !checked) return checked.error();
-      Result<std::optional<std::string>> text = storage::headersTextOf(message);
+      if (const Result<void> checked = messages::checkMessage(message); !checked) return checked.error();
+      Result<std::optional<std::string>> text = messages::headersTextOf(message);
       if (!text) return text.error();
       all.push_back(std::move(*text).value_or(""));
       bytes += message.id.value.size() + message.group.value.size() + message.body.size() + all.back().size();

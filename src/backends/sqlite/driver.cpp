@@ -13,7 +13,7 @@
 #include "backends/sqlite/user_sql.hpp"
 #include "backends/sqlite/waiting_room.hpp"
 #include "base/assert.hpp"
-#include "base/process_identity.hpp"
+#include "process/process_identity.hpp"
 
 namespace tenure::sqlite {
 namespace {

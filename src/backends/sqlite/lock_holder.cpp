@@ -17,7 +17,7 @@
 #include <memory>
 #include <utility>
 
-#include "base/process_identity.hpp"
+#include "process/process_identity.hpp"
 
 namespace tenure::sqlite {
 namespace {

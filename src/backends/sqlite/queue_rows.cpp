@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "backends/sqlite/connection.hpp"
-#include "storage/headers_text.hpp"
-#include "storage/message_check.hpp"
-#include "storage/message_numbers.hpp"
+#include "messages/headers_text.hpp"
+#include "messages/message_check.hpp"
+#include "messages/message_numbers.hpp"
 
 namespace tenure::sqlite {
 namespace {
@@ -73,7 +73,7 @@ Result<void> insert(Connection& connection, std::int64_t queue, std::span<const 
   if (!first) return first.error();
   std::int64_t position = *first;
   for (const NewMessage& message : messages) {
-    const Result<std::optional<std::string>> headers = storage::headersTextOf(message);
+    const Result<std::optional<std::string>> headers = messages::headersTextOf(message);
     if (!headers) return headers.error();
     const Result<void> inserted = connection.run(
         "INSERT INTO tenure_message(n, id, grp, body, headers, enqueued_at) VALUES(?1, ?2, ?3, ?4, ?5, ?6)", position++,
@@ -88,7 +88,7 @@ Result<void> insert(Connection& connection, std::int64_t queue, std::span<const 
 Result<void> forgetOld(Connection& connection, const std::string& table, std::size_t adding, WallTime now) {
   return connection.run(
       "DELETE FROM " + table + " WHERE (queue, id) IN (SELECT queue, id FROM " + table + " WHERE at < ?1 LIMIT ?2)",
-      now - storage::sentIdsAreKept, static_cast<std::int64_t>(2 * adding));
+      now - messages::sentIdsAreKept, static_cast<std::int64_t>(2 * adding));
 }
 
 Result<std::size_t> appendTo(Connection& connection, std::int64_t queue, std::span<const NewMessage> messages,
@@ -108,14 +108,14 @@ Result<std::size_t> appendTo(Connection& connection, std::int64_t queue, std::sp
 Result<void> giveNumbers(Connection& connection, std::int64_t queue, std::span<Message> messages) {
   std::unordered_map<GroupId, std::vector<Message*>> lacking;
   for (Message& message : messages)
-    if (storage::lacksNumber(message)) lacking[message.group].push_back(&message);
+    if (messages::lacksNumber(message)) lacking[message.group].push_back(&message);
   for (const auto& [group, of] : lacking) {
     const Result<std::int64_t> first = nextNumber(connection, queue, group, static_cast<std::int64_t>(of.size()));
     if (!first) return first.error();
     std::int64_t number = *first;
     for (Message* message : of) {
       message->headers.emplace_back(numberHeader, std::to_string(number++));
-      const std::optional<std::string> text = storage::headersToTextAnyhow(message->headers);
+      const std::optional<std::string> text = messages::headersToTextAnyhow(message->headers);
       const Result<void> stored =
           connection.run("UPDATE tenure_message SET headers = ?2 WHERE n = ?1", message->position, text);
       if (!stored) return stored;

@@ -26,7 +26,7 @@ Result<void> giveNumbers(Connection& connection, std::int64_t queue, std::span<M
 Result<void> promoteTo(Connection& connection, std::int64_t queue, std::span<const storage::WaitingMessage> messages,
                        WallTime now);
 
-/// Deletes rows of the table (tenure_sent, tenure_fired) that are older than storage::sentIdsAreKept: at most twice as
+/// Deletes rows of the table (tenure_sent, tenure_fired) that are older than messages::sentIdsAreKept: at most twice as
 /// many as are being added, so that they never pile up.
 Result<void> forgetOld(Connection& connection, const std::string& table, std::size_t adding, WallTime now);
 

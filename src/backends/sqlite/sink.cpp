@@ -2,7 +2,7 @@
 #include "backends/sqlite/driver.hpp"
 #include "backends/sqlite/queue_rows.hpp"
 #include "backends/sqlite/schema.hpp"
-#include "storage/message_check.hpp"
+#include "messages/message_check.hpp"
 #include "storage/timed_sink.hpp"
 
 namespace tenure::sqlite {
@@ -21,7 +21,7 @@ class Sink final : public IMessageSink {
 
   Result<void> append(std::span<const NewMessage> messages) override {
     for (const NewMessage& message : messages)
-      if (Result<void> checked = storage::checkMessage(message, options_.numbered); !checked) return checked;
+      if (Result<void> checked = messages::checkMessage(message, options_.numbered); !checked) return checked;
     if (Result<void> begun = connection_->run("BEGIN IMMEDIATE"); !begun) return begun;
     if (Result<void> inserted = insert(messages); !inserted) {
       connection_->rollback();

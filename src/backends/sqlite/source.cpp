@@ -6,9 +6,9 @@
 #include "backends/sqlite/queue_rows.hpp"
 #include "backends/sqlite/schema.hpp"
 #include "base/assert.hpp"
+#include "messages/headers_text.hpp"
+#include "messages/message_numbers.hpp"
 #include "storage/fenced_transaction.hpp"
-#include "storage/headers_text.hpp"
-#include "storage/message_numbers.hpp"
 #include "storage/waiting_rows.hpp"
 
 namespace tenure::sqlite {
@@ -33,7 +33,7 @@ Result<Message> messageFrom(const Query& row) {
   message.id.value = row.bytes(1);
   message.group.value = row.bytes(2);
   message.body = row.bytes(3);
-  message.headers = storage::sentHeaders(row.bytes(4));
+  message.headers = messages::sentHeaders(row.bytes(4));
   message.enqueuedAt = row.time(5);
   return message;
 }
@@ -166,7 +166,7 @@ Result<std::vector<Message>> Source::lookAndNumber(std::size_t max) {
   const std::int64_t before = cursor_;
   Result<std::vector<Message>> seen = look(max);
   if (!seen) return seen;
-  const auto lacking = std::ranges::find_if(*seen, storage::lacksNumber);
+  const auto lacking = std::ranges::find_if(*seen, messages::lacksNumber);
   if (lacking == seen->end()) return seen;
   if (connection_->inTransaction()) {
     seen->erase(lacking, seen->end());

@@ -6,9 +6,9 @@
 #include "backends/sqlite/queue_rows.hpp"
 #include "backends/sqlite/spool_rows.hpp"
 #include "base/emit.hpp"
-#include "base/headers.hpp"
 #include "base/validation.hpp"
-#include "storage/headers_text.hpp"
+#include "messages/headers.hpp"
+#include "messages/headers_text.hpp"
 
 namespace tenure::sqlite {
 namespace {
@@ -244,7 +244,7 @@ class Spool final : public ISpool {
 
   /// The message of a row whose first columns are n, id, grp, body, headers, deliver_at, replaces.
   static SpooledMessage messageIn(Query& row) {
-    NewMessage message{MessageId{row.text(1)}, GroupId{row.text(2)}, row.text(3), storage::sentHeaders(row.bytes(4))};
+    NewMessage message{MessageId{row.text(1)}, GroupId{row.text(2)}, row.text(3), messages::sentHeaders(row.bytes(4))};
     if (!row.isNull(5)) message.deliverAt = row.time(5);
     message.replacesScheduled = row.integer(6) == 1;
     return {std::move(message), row.integer(0)};

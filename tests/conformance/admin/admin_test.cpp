@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "messages/headers_text.hpp"
 #include "storage/fence.hpp"
-#include "storage/headers_text.hpp"
 #include "support/backends.hpp"
 #include "support/findings.hpp"
 #include "support/program.hpp"
@@ -172,7 +172,7 @@ TEST_P(QueueAdminSuite, ARequeuedMessageComesLastAndIsFreshAgain) {
 
 TEST_P(QueueAdminSuite, ARequeuedMessageHasMissedItsTurnAmongTheNumbered) {
   const std::string name{numberHeader};
-  const std::string past{storage::pastNumberHeader};
+  const std::string past{messages::pastNumberHeader};
   const std::string text = R"([")" + name + R"(","7"])";
   deadLetter("m", "g", {}, {{name, "7"}, {text, text}, {"a " + name, name}});
 

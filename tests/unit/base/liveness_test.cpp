@@ -13,8 +13,8 @@
 #include <functional>
 #include <thread>
 
-#include "base/process_identity.hpp"
-#include "base/process_stat.hpp"
+#include "process/process_identity.hpp"
+#include "process/process_stat.hpp"
 #include "support/program.hpp"
 
 namespace tenure::test {

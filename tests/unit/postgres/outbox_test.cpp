@@ -1,6 +1,6 @@
 // A user's own table as the queue: what is read of it, in which order, and how its rows are marked.
 #include "backends/postgresql/outbox_source.hpp"
-#include "base/publish_headers.hpp"
+#include "messages/publish_headers.hpp"
 #include "outbox_suite.hpp"
 
 namespace tenure::postgresql {

@@ -1,8 +1,8 @@
 // Many messages in the body of one: to the broker it is one, to a consumer they are many.
-#include "storage/packs.hpp"
+#include "messages/packs.hpp"
 
 #include "backends/rabbitmq/properties.hpp"
-#include "base/publish_headers.hpp"
+#include "messages/publish_headers.hpp"
 #include "scene.hpp"
 
 namespace tenure::rabbitmq {
@@ -45,8 +45,8 @@ TEST_F(Packs, CarryTheNumberOfTheirMessagesForConsumersThatAreNotOurs) {
 
   ASSERT_TRUE(delivered.has_value());
   const Message pack = messageFrom(*delivered, options_, {});
-  EXPECT_TRUE(storage::isPack(pack));
-  EXPECT_THAT(storage::messagesIn(pack).value(), SizeIs(3));
+  EXPECT_TRUE(messages::isPack(pack));
+  EXPECT_THAT(messages::messagesIn(pack).value(), SizeIs(3));
 }
 
 TEST_F(Packs, LeaveAMessageThatSaysHowItIsPublishedAsItIs) {

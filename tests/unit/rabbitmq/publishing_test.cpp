@@ -1,5 +1,5 @@
 // Exchanges, routing keys and properties, and what becomes of each message of a batch.
-#include "base/publish_headers.hpp"
+#include "messages/publish_headers.hpp"
 #include "scene.hpp"
 
 namespace tenure::rabbitmq {

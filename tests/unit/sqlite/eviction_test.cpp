@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "backends/sqlite/lock_holder.hpp"
-#include "base/process_identity.hpp"
+#include "process/process_identity.hpp"
 #include "support/events.hpp"
 #include "support/program.hpp"
 #include "support/results.hpp"

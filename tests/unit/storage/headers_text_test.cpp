@@ -1,4 +1,4 @@
-#include "storage/headers_text.hpp"
+#include "messages/headers_text.hpp"
 
 #include <gmock/gmock.h>
 
@@ -13,27 +13,27 @@ using test::failsWith;
 TEST(HeadersText, KeepsOrderAndRepeatedNames) {
   const Headers headers{{"b", "1"}, {"a", "\"quoted\"\n"}, {"b", ""}};
 
-  EXPECT_EQ(headersFromText(headersToText(headers).value().value()).value(), headers);
+  EXPECT_EQ(messages::headersFromText(messages::headersToText(headers).value().value()).value(), headers);
 }
 
 TEST(HeadersText, IsNothingForNoHeaders) {
-  EXPECT_EQ(headersToText({}).value(), std::nullopt);
-  EXPECT_EQ(headersFromText("").value(), Headers{});
+  EXPECT_EQ(messages::headersToText({}).value(), std::nullopt);
+  EXPECT_EQ(messages::headersFromText("").value(), Headers{});
 }
 
 TEST(HeadersText, RefusesWhatIsNotUtf8UnlessItMustBeKept) {
-  EXPECT_THAT(headersToText({{"a", "\xff"}}), failsWith(Errc::invalidArgument));
-  EXPECT_TRUE(headersToTextAnyhow({{"a", "\xff"}}).has_value());
+  EXPECT_THAT(messages::headersToText({{"a", "\xff"}}), failsWith(Errc::invalidArgument));
+  EXPECT_TRUE(messages::headersToTextAnyhow({{"a", "\xff"}}).has_value());
 }
 
 TEST(HeadersText, DamagedIsAnErrorNotACrash) {
-  EXPECT_THAT(headersFromText("[[1,"), failsWith(Errc::storeFailed));
-  EXPECT_THAT(headersFromText("{}"), failsWith(Errc::storeFailed));
-  EXPECT_THAT(headersFromText("[[\"a\"]]"), failsWith(Errc::storeFailed));
+  EXPECT_THAT(messages::headersFromText("[[1,"), failsWith(Errc::storeFailed));
+  EXPECT_THAT(messages::headersFromText("{}"), failsWith(Errc::storeFailed));
+  EXPECT_THAT(messages::headersFromText("[[\"a\"]]"), failsWith(Errc::storeFailed));
 }
 
 TEST(HeadersText, WhatIsDamagedIsToldEscaped) {
-  const auto damaged = headersFromText("[[\"\x1b\xff");
+  const auto damaged = messages::headersFromText("[[\"\x1b\xff");
   EXPECT_EQ(printable(damaged.error().message()), damaged.error().message());
 }
 

@@ -1,5 +1,5 @@
 /// Which message is given a number, and what is sent for one that has died with its number.
-#include "storage/message_numbers.hpp"
+#include "messages/message_numbers.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,12 +22,12 @@ NewMessage third(Headers more = {}) {
 }
 
 TEST(LacksNumber, OnlyWhatHasAGroupAndNoNumberYet) {
-  EXPECT_TRUE(lacksNumber(carrying({{"trace", "1"}})));
-  EXPECT_TRUE(lacksNumber(carrying({{"tenure-past-number", "3"}}))) << "an operator has sent it back";
-  EXPECT_FALSE(lacksNumber(third()));
-  EXPECT_FALSE(lacksNumber(carrying({}, "m", "")));
-  EXPECT_FALSE(lacksNumber(carrying({}, "m", std::string(256, 'g'))));
-  EXPECT_FALSE(lacksNumber(carrying({{std::string(leftOutHeader), "its headers are damaged"}})));
+  EXPECT_TRUE(messages::lacksNumber(carrying({{"trace", "1"}})));
+  EXPECT_TRUE(messages::lacksNumber(carrying({{"tenure-past-number", "3"}}))) << "an operator has sent it back";
+  EXPECT_FALSE(messages::lacksNumber(third()));
+  EXPECT_FALSE(messages::lacksNumber(carrying({}, "m", "")));
+  EXPECT_FALSE(messages::lacksNumber(carrying({}, "m", std::string(256, 'g'))));
+  EXPECT_FALSE(messages::lacksNumber(carrying({{std::string(leftOutHeader), "its headers are damaged"}})));
 }
 
 TEST(SkipOf, HasTheNumberTheGroupAndTheReasonAndNothingElse) {

@@ -4,9 +4,9 @@
 
 #include <deque>
 
-#include "storage/packing_sink.hpp"
-#include "storage/packs.hpp"
-#include "storage/unpacking_source.hpp"
+#include "messages/packing_sink.hpp"
+#include "messages/packs.hpp"
+#include "messages/unpacking_source.hpp"
 #include "support/results.hpp"
 #include "support/terms.hpp"
 
@@ -55,11 +55,12 @@ class FakeSink final : public IMessageSink {
 
 struct Packing : testing::Test {
   Stored stored;
-  PackingSink sink{std::make_unique<FakeSink>(stored), 3,
-                   [](const NewMessage& each) {
-                     return each.id.value == "bad" ? Result<void>(Error{Errc::invalidArgument, "bad"}) : Result<void>{};
-                   },
-                   [](const NewMessage& each) { return each.id.value == "alone"; }};
+  messages::PackingSink sink{
+      std::make_unique<FakeSink>(stored), 3,
+      [](const NewMessage& each) {
+        return each.id.value == "bad" ? Result<void>(Error{Errc::invalidArgument, "bad"}) : Result<void>{};
+      },
+      [](const NewMessage& each) { return each.id.value == "alone"; }};
 };
 
 TEST_F(Packing, PutsSoManyMessagesInOneBodyInTheirOrder) {
@@ -68,7 +69,7 @@ TEST_F(Packing, PutsSoManyMessagesInOneBodyInTheirOrder) {
   EXPECT_THAT(sink.append(messages), succeeds());
 
   ASSERT_THAT(stored.sent, SizeIs(2));
-  EXPECT_EQ(*messagesIn(stored.sent[0]), std::vector(messages.begin(), messages.begin() + 3));
+  EXPECT_EQ(*messages::messagesIn(stored.sent[0]), std::vector(messages.begin(), messages.begin() + 3));
   EXPECT_EQ(stored.sent[1], messages[3]) << "one message alone needs no pack";
 }
 
@@ -94,7 +95,7 @@ TEST_F(Packing, RefusesOneMessageAloneAndDoesNotTryThoseBehindItInItsGroup) {
   EXPECT_THAT(results[3], succeeds());
   EXPECT_THAT(results[4], succeeds());
   ASSERT_THAT(stored.sent, SizeIs(1));
-  EXPECT_THAT(idsOf(*messagesIn(stored.sent[0])), ElementsAre("1", "3", "4"));
+  EXPECT_THAT(idsOf(*messages::messagesIn(stored.sent[0])), ElementsAre("1", "3", "4"));
   EXPECT_THAT(sink.append(std::vector{message("1"), message("bad")}), failsWith(Errc::invalidArgument));
   EXPECT_THAT(stored.sent, SizeIs(1)) << "nothing of it was stored";
 }
@@ -114,7 +115,7 @@ TEST_F(Packing, MakesNoBodyThatIsLargerThanAMessagesMayBe) {
               succeeds());
 
   EXPECT_THAT(idsOf(stored.sent), ElementsAre("1", "2", "3"));
-  EXPECT_THAT(idsOf(*messagesIn(stored.sent[2])), ElementsAre("3", "4", "5"));
+  EXPECT_THAT(idsOf(*messages::messagesIn(stored.sent[2])), ElementsAre("3", "4", "5"));
   for (const NewMessage& each : stored.sent) EXPECT_LE(each.body.size(), maxBodyBytes);
 }
 
@@ -159,12 +160,12 @@ struct Unpacking : testing::Test {
   }
 
   Asked asked;
-  UnpackingSource source{std::make_unique<FakeSource>(asked)};
+  messages::UnpackingSource source{std::make_unique<FakeSource>(asked)};
 };
 
 TEST_F(Unpacking, BringsMessagesInOrderEachWithAPlaceOfItsOwn) {
   bring(message("0"), 10);
-  bring(packOf(std::vector{message("1"), message("2"), message("3")}), 11);
+  bring(messages::packOf(std::vector{message("1"), message("2"), message("3")}), 11);
   bring(message("4"), 12);
 
   std::vector<Message> all = fetch(2);
@@ -181,13 +182,13 @@ TEST_F(Unpacking, BringsMessagesInOrderEachWithAPlaceOfItsOwn) {
 TEST_F(Unpacking, OnlyASourceSaysThatSomethingWasLeftOut) {
   NewMessage liar = message("1");
   liar.headers = {{std::string(leftOutHeader), "all of it"}, {"source", "shop"}};
-  bring(packOf(std::vector{liar, message("2")}), 7);
+  bring(messages::packOf(std::vector{liar, message("2")}), 7);
 
   EXPECT_EQ(fetch()[0].headers, (Headers{{"source", "shop"}}));
 }
 
 TEST_F(Unpacking, AcknowledgesAPackAfterTheLastOfItsMessagesInWhateverOrder) {
-  bring(packOf(std::vector{message("1"), message("2"), message("3")}), 7);
+  bring(messages::packOf(std::vector{message("1"), message("2"), message("3")}), 7);
   bring(message("4"), 8);
   const std::vector<Message> all = fetch();
 
@@ -214,12 +215,12 @@ TEST_F(Unpacking, AnAcknowledgementThatFailedIsSentWithTheNext) {
 }
 
 TEST_F(Unpacking, AnAttachmentBeginsAnewWithLargerPlaces) {
-  bring(packOf(std::vector{message("1"), message("2")}), 7);
+  bring(messages::packOf(std::vector{message("1"), message("2")}), 7);
   const std::vector<Message> before = fetch(1);
   const test::TestTerm term(1);
   source.detach();
   ASSERT_THAT(source.attach(term), succeeds());
-  bring(packOf(std::vector{message("1"), message("2")}), 8);
+  bring(messages::packOf(std::vector{message("1"), message("2")}), 8);
 
   const std::vector<Message> again = fetch();
   EXPECT_THAT(source.acknowledge(before), succeeds());
@@ -232,7 +233,7 @@ TEST_F(Unpacking, AnAttachmentBeginsAnewWithLargerPlaces) {
 
 TEST_F(Unpacking, WhatOnlySaysThatItIsAPackComesAsItIsAndBecomesADeadLetter) {
   NewMessage none = message("1");
-  none.headers.emplace_back(packHeader, "3");
+  none.headers.emplace_back(messages::packHeader, "3");
   bring(none, 7);
 
   const std::vector<Message> all = fetch();

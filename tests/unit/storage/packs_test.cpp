@@ -1,5 +1,5 @@
 // Many messages in the body of one: written, read, and hostile.
-#include "storage/packs.hpp"
+#include "messages/packs.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ using test::failsWith;
 using test::succeeds;
 using testing::ElementsAreArray;
 
-NewMessage with(std::string body, Headers headers = {{std::string(packHeader), "1"}}) {
+NewMessage with(std::string body, Headers headers = {{std::string(messages::packHeader), "1"}}) {
   return {MessageId{"p"}, GroupId{"g"}, std::move(body), std::move(headers)};
 }
 
@@ -32,21 +32,22 @@ TEST(Packs, GiveBackWhatWasPackedByteForByte) {
       {MessageId{std::string("\xFF\x00", 2)}, GroupId{"\x80"}, std::string("\0\xFE\xFF", 3), {{"bytes", "\xC3"}}},
       {MessageId{"o-2"}, GroupId{}, std::string(300'000, 'x'), {}}};
 
-  const NewMessage pack = packOf(messages);
+  const NewMessage pack = messages::packOf(messages);
 
-  EXPECT_TRUE(isPack(pack));
-  EXPECT_FALSE(isPack(messages[0]));
+  EXPECT_TRUE(messages::isPack(pack));
+  EXPECT_FALSE(messages::isPack(messages[0]));
   EXPECT_EQ(pack.id, messages[0].id);
   EXPECT_EQ(pack.group, messages[0].group);
   EXPECT_EQ(pack.headers, (Headers{{"tenure-pack", "3"}}));
-  const auto back = messagesIn(pack);
+  const auto back = messages::messagesIn(pack);
   ASSERT_THAT(back, succeeds());
   EXPECT_THAT(*back, ElementsAreArray(messages));
 }
 
 /// So does any library of MessagePack.
 TEST(Packs, AreReadFromWhatAnotherProgramWrote) {
-  const auto read = messagesIn(packWith(R"([["o-1", "o", "body", [["source", "shop"]]], ["o-2", "", "", []]])"));
+  const auto read =
+      messages::messagesIn(packWith(R"([["o-1", "o", "body", [["source", "shop"]]], ["o-2", "", "", []]])"));
 
   ASSERT_THAT(read, succeeds());
   EXPECT_EQ((*read)[0], (NewMessage{MessageId{"o-1"}, GroupId{"o"}, "body", {{"source", "shop"}}}));
@@ -60,17 +61,18 @@ TEST(Packs, ThatAreNoneAreRefused) {
         R"([["id", "group", "body", [["name"]]]])", R"([["id", "group", "body", [["name", "value", "more"]]]])",
         R"([["id", "group", "body", ["name"]]])", R"([["id", "group", "body", {"name": "value"}]])",
         R"([["id", 7, "body", []]])", R"([["id", null, "body", []]])", R"([{"id": "o-1"}])"})
-    EXPECT_THAT(messagesIn(packWith(content)), failsWith(Errc::invalidArgument)) << content;
-  EXPECT_THAT(messagesIn(with("")), failsWith(Errc::invalidArgument));
-  EXPECT_THAT(messagesIn(with(std::string(1U << 20U, '\x91'))), failsWith(Errc::invalidArgument)) << "a million arrays";
+    EXPECT_THAT(messages::messagesIn(packWith(content)), failsWith(Errc::invalidArgument)) << content;
+  EXPECT_THAT(messages::messagesIn(with("")), failsWith(Errc::invalidArgument));
+  EXPECT_THAT(messages::messagesIn(with(std::string(1U << 20U, '\x91'))), failsWith(Errc::invalidArgument))
+      << "a million arrays";
 }
 
 TEST(Packs, ThatAreCutOffAreRefused) {
-  const NewMessage pack = packOf(std::vector<NewMessage>{{MessageId{"a"}, GroupId{"g"}, "body", {{"n", "v"}}},
-                                                         {MessageId{"b"}, GroupId{"g"}, "body", {}}});
+  const NewMessage pack = messages::packOf(std::vector<NewMessage>{{MessageId{"a"}, GroupId{"g"}, "body", {{"n", "v"}}},
+                                                                   {MessageId{"b"}, GroupId{"g"}, "body", {}}});
   for (std::size_t length = 0; length < pack.body.size(); ++length)
-    EXPECT_THAT(messagesIn(with(pack.body.substr(0, length))), failsWith(Errc::invalidArgument)) << length;
-  EXPECT_THAT(messagesIn(with(pack.body + "x")), failsWith(Errc::invalidArgument));
+    EXPECT_THAT(messages::messagesIn(with(pack.body.substr(0, length))), failsWith(Errc::invalidArgument)) << length;
+  EXPECT_THAT(messages::messagesIn(with(pack.body + "x")), failsWith(Errc::invalidArgument));
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
-#include "storage/packs.hpp"
+#include "messages/packs.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include "base/headers.hpp"
 #include "base/text.hpp"
+#include "messages/headers.hpp"
 
-namespace tenure::storage {
+namespace tenure::messages {
 namespace {
 
 using Json = nlohmann::json;
@@ -99,4 +99,4 @@ Result<std::vector<NewMessage>> messagesIn(const NewMessage& pack) {
                                           "messages, which it is not"};
 }
 
-}  // namespace tenure::storage
+}  // namespace tenure::messages

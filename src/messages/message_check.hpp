@@ -8,7 +8,7 @@
 #include "tenure/message.hpp"
 #include "tenure/result.hpp"
 
-namespace tenure::storage {
+namespace tenure::messages {
 
 /// Errors:  invalidArgument  id or group is not what values.hpp allows
 ///          payloadTooLarge  body or headers are over the limits of message.hpp
@@ -26,4 +26,4 @@ Result<std::optional<std::string>> headersTextOf(const NewMessage& message);
 /// How long a numbering sink knows an id that was sent before.
 inline constexpr std::chrono::hours sentIdsAreKept{7 * 24};
 
-}  // namespace tenure::storage
+}  // namespace tenure::messages

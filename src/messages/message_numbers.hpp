@@ -7,7 +7,7 @@
 
 #include "tenure/message.hpp"
 
-namespace tenure::storage {
+namespace tenure::messages {
 
 /// Whether its source may give it a number: it has a group, and none yet, and its headers could be read.
 bool lacksNumber(const NewMessage& message);
@@ -16,4 +16,4 @@ bool lacksNumber(const NewMessage& message);
 /// through a broker. Nullopt: it has no number that could be waited for, or is such a message itself.
 std::optional<NewMessage> skipOf(const NewMessage& message, std::string_view reason);
 
-}  // namespace tenure::storage
+}  // namespace tenure::messages

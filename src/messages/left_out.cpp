@@ -1,4 +1,4 @@
-#include "base/left_out.hpp"
+#include "messages/left_out.hpp"
 
 #include <string>
 

@@ -1,13 +1,13 @@
-#include "storage/message_numbers.hpp"
+#include "messages/message_numbers.hpp"
 
 #include "base/digest.hpp"
-#include "base/headers.hpp"
-#include "base/publish_headers.hpp"
 #include "base/text.hpp"
 #include "base/validation.hpp"
+#include "messages/headers.hpp"
+#include "messages/publish_headers.hpp"
 #include "tenure/spi/source.hpp"
 
-namespace tenure::storage {
+namespace tenure::messages {
 namespace {
 
 constexpr std::string_view idEnding = "/skip";
@@ -42,4 +42,4 @@ std::optional<NewMessage> skipOf(const NewMessage& message, std::string_view rea
   return skip;
 }
 
-}  // namespace tenure::storage
+}  // namespace tenure::messages

@@ -8,7 +8,7 @@
 
 #include "tenure/message.hpp"
 
-namespace tenure::storage {
+namespace tenure::messages {
 
 class PackingSink final : public IMessageSink {
  public:
@@ -31,4 +31,4 @@ class PackingSink final : public IMessageSink {
   const std::function<bool(const NewMessage&)> isAlone_;
 };
 
-}  // namespace tenure::storage
+}  // namespace tenure::messages

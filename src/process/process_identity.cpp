@@ -1,4 +1,4 @@
-#include "base/process_identity.hpp"
+#include "process/process_identity.hpp"
 
 #include <signal.h>
 #include <sys/stat.h>
@@ -10,7 +10,7 @@
 #include <limits>
 #include <sstream>
 
-#include "base/process_stat.hpp"
+#include "process/process_stat.hpp"
 
 namespace tenure {
 namespace {

@@ -1,12 +1,12 @@
-#include "storage/message_check.hpp"
+#include "messages/message_check.hpp"
 
 #include <algorithm>
 
-#include "base/headers.hpp"
 #include "base/text.hpp"
-#include "storage/headers_text.hpp"
+#include "messages/headers.hpp"
+#include "messages/headers_text.hpp"
 
-namespace tenure::storage {
+namespace tenure::messages {
 namespace {
 
 constexpr std::size_t numberDigits = 19;
@@ -42,4 +42,4 @@ Result<std::optional<std::string>> headersTextOf(const NewMessage& message) {
   return text;
 }
 
-}  // namespace tenure::storage
+}  // namespace tenure::messages

@@ -11,7 +11,7 @@
 
 #include "tenure/message.hpp"
 
-namespace tenure::storage {
+namespace tenure::messages {
 
 inline constexpr std::string_view packHeader = "tenure-pack";  // the number of its messages
 
@@ -24,4 +24,4 @@ NewMessage packOf(std::span<const NewMessage> messages);
 /// Errors: invalidArgument  its body is none of a pack
 Result<std::vector<NewMessage>> messagesIn(const NewMessage& pack);
 
-}  // namespace tenure::storage
+}  // namespace tenure::messages

@@ -1,11 +1,11 @@
-#include "storage/headers_text.hpp"
+#include "messages/headers_text.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
 #include "tenure/spi/source.hpp"
 
-namespace tenure::storage {
+namespace tenure::messages {
 
 using nlohmann::json;
 
@@ -52,4 +52,4 @@ Result<Headers> headersFromBytes(const std::string& bytes) {
   }
 }
 
-}  // namespace tenure::storage
+}  // namespace tenure::messages

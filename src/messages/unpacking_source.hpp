@@ -14,7 +14,7 @@
 
 #include "tenure/spi/source.hpp"
 
-namespace tenure::storage {
+namespace tenure::messages {
 
 class UnpackingSource final : public IMessageSource {
  public:
@@ -52,4 +52,4 @@ class UnpackingSource final : public IMessageSource {
   std::int64_t last_ = 0;              // the newest position that was given
 };
 
-}  // namespace tenure::storage
+}  // namespace tenure::messages

@@ -1,12 +1,12 @@
-#include "storage/packing_sink.hpp"
+#include "messages/packing_sink.hpp"
 
 #include <algorithm>
 
-#include "base/headers.hpp"
 #include "base/refusal.hpp"
-#include "storage/packs.hpp"
+#include "messages/headers.hpp"
+#include "messages/packs.hpp"
 
-namespace tenure::storage {
+namespace tenure::messages {
 namespace {
 
 /// Of what goes into one body, with room for what MessagePack adds.
@@ -74,4 +74,4 @@ std::vector<Result<void>> PackingSink::appendEach(std::span<const NewMessage> me
   return results;
 }
 
-}  // namespace tenure::storage
+}  // namespace tenure::messages

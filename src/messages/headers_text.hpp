@@ -8,7 +8,7 @@
 #include "tenure/message.hpp"
 #include "tenure/result.hpp"
 
-namespace tenure::storage {
+namespace tenure::messages {
 
 /// Nullopt for no headers. Errors: invalidArgument when a name or value is not UTF-8.
 Result<std::optional<std::string>> headersToText(const Headers& headers);
@@ -31,4 +31,4 @@ inline constexpr std::string_view pastNumberHeader = "tenure-past-number";
 inline constexpr std::string_view numberInText = "[\"tenure-number\",";
 inline constexpr std::string_view pastNumberInText = "[\"tenure-past-number\",";
 
-}  // namespace tenure::storage
+}  // namespace tenure::messages

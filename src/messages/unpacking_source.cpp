@@ -1,10 +1,10 @@
-#include "storage/unpacking_source.hpp"
+#include "messages/unpacking_source.hpp"
 
 #include <algorithm>
 
-#include "storage/packs.hpp"
+#include "messages/packs.hpp"
 
-namespace tenure::storage {
+namespace tenure::messages {
 
 Result<void> UnpackingSource::attach(const Term& term) {
   forget();
@@ -81,4 +81,4 @@ Result<void> UnpackingSource::acknowledge(std::span<const Message> messages) {
   return told;
 }
 
-}  // namespace tenure::storage
+}  // namespace tenure::messages

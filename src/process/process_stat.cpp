@@ -1,4 +1,4 @@
-#include "base/process_stat.hpp"
+#include "process/process_stat.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
