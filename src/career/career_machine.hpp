@@ -36,7 +36,7 @@
 
 #include "election/records.hpp"
 #include "election/resignation.hpp"
-#include "fencing/term_state.hpp"
+#include "lease/term_state.hpp"
 #include "tenure/candidate.hpp"
 #include "tenure/events.hpp"
 

@@ -19,7 +19,7 @@
 #include "career/career_machine.hpp"
 #include "career/career_thread.hpp"
 #include "election/election.hpp"
-#include "fencing/term_state.hpp"
+#include "lease/term_state.hpp"
 
 namespace tenure::career {
 

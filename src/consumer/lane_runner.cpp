@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "consumer/charges.hpp"
-#include "fencing/term_state.hpp"
+#include "lease/term_state.hpp"
 
 namespace tenure::consuming {
 namespace {

@@ -13,7 +13,7 @@
 #include "election/records.hpp"
 #include "election/resignation.hpp"
 #include "election/will.hpp"
-#include "fencing/term_state.hpp"
+#include "lease/term_state.hpp"
 #include "process/process_identity.hpp"
 #include "tenure/candidate.hpp"
 

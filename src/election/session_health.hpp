@@ -10,8 +10,8 @@
 #include <optional>
 
 #include "election/contention.hpp"
-#include "fencing/lease.hpp"
-#include "fencing/session_touches.hpp"
+#include "lease/lease.hpp"
+#include "lease/session_touches.hpp"
 
 namespace tenure {
 

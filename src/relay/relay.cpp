@@ -3,7 +3,7 @@
 
 #include "base/backoff.hpp"
 #include "consumer/work.hpp"
-#include "fencing/term_state.hpp"
+#include "lease/term_state.hpp"
 #include "messages/headers.hpp"
 #include "messages/publish_headers.hpp"
 #include "relay/gated_source.hpp"

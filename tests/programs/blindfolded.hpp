@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "fencing/term_state.hpp"
+#include "lease/term_state.hpp"
 #include "tenure/career.hpp"
 
 namespace tenure::test {

@@ -4,7 +4,7 @@
 #include <array>
 #include <functional>
 
-#include "fencing/term_state.hpp"
+#include "lease/term_state.hpp"
 #include "mutant_transaction.hpp"
 
 namespace tenure::simulation {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/random.hpp"
-#include "fencing/term_state.hpp"
+#include "lease/term_state.hpp"
 #include "process/process_identity.hpp"
 
 namespace tenure::test {

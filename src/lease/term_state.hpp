@@ -7,8 +7,8 @@
 #include <stop_token>
 #include <utility>
 
-#include "fencing/lease.hpp"
-#include "fencing/watchdog.hpp"
+#include "lease/lease.hpp"
+#include "lease/watchdog.hpp"
 #include "tenure/term.hpp"
 
 namespace tenure {

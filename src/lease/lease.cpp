@@ -1,4 +1,4 @@
-#include "fencing/lease.hpp"
+#include "lease/lease.hpp"
 
 namespace tenure {
 

@@ -1,4 +1,4 @@
-#include "fencing/watchdog.hpp"
+#include "lease/watchdog.hpp"
 
 namespace tenure {
 

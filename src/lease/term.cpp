@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "fencing/term_state.hpp"
+#include "lease/term_state.hpp"
 
 namespace tenure {
 namespace {

@@ -1,4 +1,4 @@
-#include "fencing/session_touches.hpp"
+#include "lease/session_touches.hpp"
 
 #include <algorithm>
 
