@@ -20,14 +20,14 @@
 
 namespace tenure {
 
-namespace urls {
+namespace places {
 struct Scheme;
 }
 
 /// What one component knows of: sqlite::component(), postgresql::component(), redis::component(),
 /// rabbitmq::component(), zookeeper::component().
 struct Component {
-  std::vector<const urls::Scheme*> schemes;
+  std::vector<const places::Scheme*> schemes;
 };
 
 /// What a URL names. Nothing is connected or opened before one of its ends is asked for.

@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "cli/rows.hpp"
+#include "places/backend.hpp"
 #include "tenure/candidate.hpp"
 #include "tenure/events.hpp"
 #include "tenure/spi/admin.hpp"
 #include "tenure/spi/source.hpp"
 #include "tenure/spi/store.hpp"
-#include "urls/backend.hpp"
 
 namespace tenure::cli {
 

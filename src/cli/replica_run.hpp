@@ -10,9 +10,9 @@
 #include "cli/replica_options.hpp"
 #include "cli/service_manager.hpp"
 #include "cli/status_file.hpp"
+#include "places/backend.hpp"
 #include "tenure/candidate.hpp"
 #include "tenure/spi/source.hpp"
-#include "urls/backend.hpp"
 
 namespace tenure::cli {
 

@@ -1,11 +1,11 @@
 /// Options' rows, URLs and what they name (urls/), in the tool under their own names.
 #pragma once
 
-#include "urls/digest.hpp"
-#include "urls/option.hpp"
-#include "urls/secrets.hpp"
-#include "urls/url.hpp"
+#include "places/digest.hpp"
+#include "places/option.hpp"
+#include "places/secrets.hpp"
+#include "places/url.hpp"
 
 namespace tenure::cli {
-using namespace urls;
+using namespace places;
 }  // namespace tenure::cli

@@ -31,7 +31,7 @@ std::string backendOf(const std::string& path) {
 }
 
 const std::map<std::string, int>& floors() {
-  static const std::map<std::string, int> all{{"base", 0},     {"messages", 1}, {"urls", 1},     {"coordination", 1},
+  static const std::map<std::string, int> all{{"base", 0},     {"messages", 1}, {"places", 1},   {"coordination", 1},
                                               {"lease", 1},    {"process", 1},  {"storage", 2},  {"election", 2},
                                               {"pipeline", 2}, {"delay", 3},    {"producer", 2}, {"career", 3},
                                               {"consumer", 3}, {"relay", 4},    {"ops", 4},      {"testing", 4},
@@ -46,7 +46,7 @@ bool mayInclude(const std::string& file, const std::string& include) {
   // A store on ZooKeeper needs what nothing but coordination may speak.
   if (backendOf(file) == "zookeeper" && other == "coordination") return true;
   if (room == "backends")
-    return other == "base" || other == "messages" || other == "process" || other == "storage" || other == "urls" ||
+    return other == "base" || other == "messages" || other == "process" || other == "storage" || other == "places" ||
            other == "delay";
   if (other == "backends") return room == "cli";
   return floors().at(other) < floors().at(room);

@@ -1,9 +1,9 @@
 #include "backends/postgresql/queue_stats.hpp"
 #include "backends/postgresql/url.hpp"
-#include "urls/backend.hpp"
-#include "urls/password_file.hpp"
+#include "places/backend.hpp"
+#include "places/password_file.hpp"
 
-namespace tenure::urls {
+namespace tenure::places {
 namespace {
 
 class PostgresqlBackend final : public DatabaseBackend<postgresql::Options, postgresql::Database> {
@@ -66,6 +66,6 @@ Options parameters() {
 const Scheme postgresqlScheme{"postgresql", form, about, parameters, remarks, make};
 
 }  // namespace
-}  // namespace tenure::urls
+}  // namespace tenure::places
 
-tenure::Component tenure::postgresql::component() { return {{&urls::postgresqlScheme}}; }
+tenure::Component tenure::postgresql::component() { return {{&places::postgresqlScheme}}; }

@@ -20,7 +20,7 @@ Result<QueueStats> statsOf(Connection& connection, const Queue& queue, std::chro
 Result<QueueStats> glanceAt(Connection& connection, const Queue& queue, std::chrono::milliseconds limit,
                             const std::optional<OutboxTable>& table);
 
-/// As urls::Backend::queueNames.
+/// As places::Backend::queueNames.
 Result<std::vector<std::string>> queueNames(const Options& options, bool onlyUnread);
 
 }  // namespace tenure::postgresql

@@ -7,7 +7,7 @@
 #include "backends/postgresql/outbox_roles.hpp"
 #include "base/text.hpp"
 
-namespace tenure::urls {
+namespace tenure::places {
 
 using namespace std::chrono_literals;
 
@@ -153,4 +153,4 @@ Result<postgresql::Options> postgresqlOptions(const Url& url) {
   return postgresql::withQueueOfTable(std::move(options));
 }
 
-}  // namespace tenure::urls
+}  // namespace tenure::places

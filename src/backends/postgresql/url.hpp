@@ -1,13 +1,13 @@
 /// What a URL of this scheme sets (urls/url.hpp).
 #pragma once
 
+#include "places/url.hpp"
 #include "tenure/postgresql.hpp"
-#include "urls/url.hpp"
 
-namespace tenure::urls {
+namespace tenure::places {
 
 /// postgresql://[USER@][HOST][:PORT]/DATABASE
 Result<postgresql::Options> postgresqlOptions(const Url& url);
 Options parametersOf(postgresql::Options& options);
 
-}  // namespace tenure::urls
+}  // namespace tenure::places

@@ -3,10 +3,10 @@
 #include "backends/rabbitmq/url.hpp"
 #include "base/secret_variables.hpp"
 #include "base/text.hpp"
-#include "urls/backend.hpp"
-#include "urls/password_file.hpp"
+#include "places/backend.hpp"
+#include "places/password_file.hpp"
 
-namespace tenure::urls {
+namespace tenure::places {
 namespace {
 
 class RabbitmqBackend final : public Backend {
@@ -79,6 +79,6 @@ const Scheme rabbitmqScheme{"amqp", form, about, parameters, remarks, make};
 const Scheme rabbitmqTlsScheme{"amqps", "", "", nullptr, "", make};
 
 }  // namespace
-}  // namespace tenure::urls
+}  // namespace tenure::places
 
-tenure::Component tenure::rabbitmq::component() { return {{&urls::rabbitmqScheme, &urls::rabbitmqTlsScheme}}; }
+tenure::Component tenure::rabbitmq::component() { return {{&places::rabbitmqScheme, &places::rabbitmqTlsScheme}}; }

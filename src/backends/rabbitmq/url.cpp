@@ -5,7 +5,7 @@
 #include "backends/rabbitmq/publication.hpp"
 #include "base/text.hpp"
 
-namespace tenure::urls {
+namespace tenure::places {
 
 using namespace std::chrono_literals;
 
@@ -176,4 +176,4 @@ Result<rabbitmq::Options> rabbitmqOptions(const Url& url) {
   return options;
 }
 
-}  // namespace tenure::urls
+}  // namespace tenure::places

@@ -1,8 +1,8 @@
 #include "backends/redis/url.hpp"
-#include "urls/backend.hpp"
-#include "urls/password_file.hpp"
+#include "places/backend.hpp"
+#include "places/password_file.hpp"
 
-namespace tenure::urls {
+namespace tenure::places {
 namespace {
 
 class RedisBackend final : public DatabaseBackend<redis::Options, redis::Database> {
@@ -52,6 +52,6 @@ Options parameters() {
 const Scheme redisScheme{"redis", form, about, parameters, remarks, make};
 
 }  // namespace
-}  // namespace tenure::urls
+}  // namespace tenure::places
 
-tenure::Component tenure::redis::component() { return {{&urls::redisScheme}}; }
+tenure::Component tenure::redis::component() { return {{&places::redisScheme}}; }

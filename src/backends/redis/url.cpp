@@ -5,7 +5,7 @@
 #include "base/digest.hpp"
 #include "base/text.hpp"
 
-namespace tenure::urls {
+namespace tenure::places {
 namespace {
 
 constexpr std::size_t readableBytes = 31;
@@ -58,4 +58,4 @@ Result<redis::Options> redisOptions(const Url& url) {
   return options;
 }
 
-}  // namespace tenure::urls
+}  // namespace tenure::places

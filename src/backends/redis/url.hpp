@@ -1,10 +1,10 @@
 /// What a URL of this scheme sets (urls/url.hpp).
 #pragma once
 
+#include "places/url.hpp"
 #include "tenure/redis.hpp"
-#include "urls/url.hpp"
 
-namespace tenure::urls {
+namespace tenure::places {
 
 /// redis://[USER@]HOST[:PORT][/DATABASE]
 Result<redis::Options> redisOptions(const Url& url);
@@ -14,4 +14,4 @@ Options parametersOf(redis::Options& options);
 /// 32 hexadecimal digits. The same for every version: what was filed must be found again.
 std::string redisQueueFor(const std::string& name);
 
-}  // namespace tenure::urls
+}  // namespace tenure::places

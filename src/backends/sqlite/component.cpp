@@ -1,8 +1,8 @@
 #include "backends/sqlite/queue_stats.hpp"
 #include "backends/sqlite/url.hpp"
-#include "urls/backend.hpp"
+#include "places/backend.hpp"
 
-namespace tenure::urls {
+namespace tenure::places {
 namespace {
 
 class SqliteBackend final : public DatabaseBackend<sqlite::Options, sqlite::Database> {
@@ -52,6 +52,6 @@ Options parameters() {
 const Scheme sqliteScheme{"sqlite", form, about, parameters, "", make};
 
 }  // namespace
-}  // namespace tenure::urls
+}  // namespace tenure::places
 
-tenure::Component tenure::sqlite::component() { return {{&urls::sqliteScheme}}; }
+tenure::Component tenure::sqlite::component() { return {{&places::sqliteScheme}}; }

@@ -15,7 +15,7 @@ Result<QueueStats> statsOf(Connection& connection, const Queue& queue);
 /// The same for IQueueAdmin::glance.
 Result<QueueStats> glanceAt(Connection& connection, const Queue& queue);
 
-/// As urls::Backend::queueNames.
+/// As places::Backend::queueNames.
 Result<std::vector<std::string>> queueNames(const Options& options, bool onlyUnread);
 
 }  // namespace tenure::sqlite

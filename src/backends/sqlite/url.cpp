@@ -1,6 +1,6 @@
 #include "backends/sqlite/url.hpp"
 
-namespace tenure::urls {
+namespace tenure::places {
 
 using namespace std::chrono_literals;
 
@@ -26,4 +26,4 @@ Result<sqlite::Options> sqliteOptions(const Url& url) {
   return options;
 }
 
-}  // namespace tenure::urls
+}  // namespace tenure::places

@@ -1,13 +1,13 @@
 /// What a URL of this scheme sets (urls/url.hpp).
 #pragma once
 
+#include "places/url.hpp"
 #include "tenure/sqlite.hpp"
-#include "urls/url.hpp"
 
-namespace tenure::urls {
+namespace tenure::places {
 
 /// sqlite:PATH
 Result<sqlite::Options> sqliteOptions(const Url& url);
 Options parametersOf(sqlite::Options& options);
 
-}  // namespace tenure::urls
+}  // namespace tenure::places

@@ -2,10 +2,10 @@
 #include <sstream>
 
 #include "backends/zookeeper/url.hpp"
-#include "urls/backend.hpp"
-#include "urls/digest.hpp"
+#include "places/backend.hpp"
+#include "places/digest.hpp"
 
-namespace tenure::urls {
+namespace tenure::places {
 namespace {
 
 std::vector<std::string> sortedHosts(const std::string& hosts) {
@@ -67,6 +67,6 @@ Options parameters() {
 const Scheme zookeeperScheme{"zookeeper", form, about, parameters, "", make};
 
 }  // namespace
-}  // namespace tenure::urls
+}  // namespace tenure::places
 
-tenure::Component tenure::zookeeper::component() { return {{&urls::zookeeperScheme}}; }
+tenure::Component tenure::zookeeper::component() { return {{&places::zookeeperScheme}}; }

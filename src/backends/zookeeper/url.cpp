@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace tenure::urls {
+namespace tenure::places {
 
 using namespace std::chrono_literals;
 
@@ -55,4 +55,4 @@ Result<ZooKeeperStoreUrl> zookeeperOptions(const Url& url) {
   return read;
 }
 
-}  // namespace tenure::urls
+}  // namespace tenure::places

@@ -1,10 +1,10 @@
 /// What a URL of this scheme sets (urls/url.hpp).
 #pragma once
 
+#include "places/url.hpp"
 #include "tenure/zookeeper.hpp"
-#include "urls/url.hpp"
 
-namespace tenure::urls {
+namespace tenure::places {
 
 struct ZooKeeperStoreUrl {
   zookeeper::StoreOptions options;
@@ -14,4 +14,4 @@ struct ZooKeeperStoreUrl {
 Result<ZooKeeperStoreUrl> zookeeperOptions(const Url& url);
 Options parametersOf(ZooKeeperStoreUrl& url);
 
-}  // namespace tenure::urls
+}  // namespace tenure::places

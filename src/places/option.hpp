@@ -18,7 +18,7 @@
 #include "base/range.hpp"
 #include "tenure/result.hpp"
 
-namespace tenure::urls {
+namespace tenure::places {
 
 /// How a text becomes the option's value, and how that is told.
 struct Value {
@@ -198,4 +198,4 @@ Option limitRow(std::size_t& limit, const std::string& what);
 /// "consumer.maxBatch = 0: …" becomes "--max-batch = 0: …".
 std::string withOptionNames(std::string text, const Options& options);
 
-}  // namespace tenure::urls
+}  // namespace tenure::places

@@ -1,12 +1,12 @@
-#include "urls/url.hpp"
+#include "places/url.hpp"
 
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "places/secrets.hpp"
 #include "tenure/values.hpp"
-#include "urls/secrets.hpp"
 
-namespace tenure::urls {
+namespace tenure::places {
 namespace {
 
 constexpr std::string_view example = "expected a URL such as sqlite:orders.db?queue=orders";
@@ -181,4 +181,4 @@ Value yesOrNo(bool& value) {
   return made;
 }
 
-}  // namespace tenure::urls
+}  // namespace tenure::places

@@ -20,9 +20,9 @@
 #include <utility>
 #include <vector>
 
-#include "urls/option.hpp"
+#include "places/option.hpp"
 
-namespace tenure::urls {
+namespace tenure::places {
 
 struct Url {
   std::string scheme;
@@ -59,4 +59,4 @@ Value yesOrNo(bool& value);
 /// For servers and locks.
 inline constexpr Range<std::chrono::milliseconds> waits{std::chrono::milliseconds{1}, std::chrono::minutes{10}};
 
-}  // namespace tenure::urls
+}  // namespace tenure::places

@@ -1,9 +1,9 @@
-#include "urls/secrets.hpp"
+#include "places/secrets.hpp"
 
 #include <algorithm>
 #include <cctype>
 
-namespace tenure::urls {
+namespace tenure::places {
 namespace {
 
 constexpr std::string_view whiteSpace = " \t\r\n";
@@ -108,4 +108,4 @@ bool holdsPassword(std::string_view url) noexcept {
 
 std::string withoutSecrets(std::string_view text) { return maskPasswords(maskUsers(text)); }
 
-}  // namespace tenure::urls
+}  // namespace tenure::places

@@ -1,9 +1,9 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "urls/backend.hpp"
+#include "places/backend.hpp"
 
-namespace tenure::urls {
+namespace tenure::places {
 namespace {
 
 struct Home {
@@ -37,14 +37,14 @@ Result<std::unique_ptr<Backend>> parse(const Url& url, const std::vector<Compone
   return unknownScheme(url.scheme, components);
 }
 
-}  // namespace tenure::urls
+}  // namespace tenure::places
 
 namespace tenure {
 
 Result<std::unique_ptr<IPlace>> open(std::string_view url, const std::vector<Component>& components) {
-  const Result<urls::Url> parts = urls::parseUrl(url);
+  const Result<places::Url> parts = places::parseUrl(url);
   if (!parts) return parts.error();
-  auto place = urls::parse(*parts, components);
+  auto place = places::parse(*parts, components);
   if (!place) return place.error();
   return std::unique_ptr<IPlace>(*std::move(place));
 }

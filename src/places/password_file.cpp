@@ -1,4 +1,4 @@
-#include "urls/password_file.hpp"
+#include "places/password_file.hpp"
 
 #include <unistd.h>
 
@@ -8,7 +8,7 @@
 
 #include "base/text.hpp"
 
-namespace tenure::urls {
+namespace tenure::places {
 namespace {
 
 bool holdsLine(const std::filesystem::path& file) {
@@ -51,4 +51,4 @@ Result<void> checkTlsFile(std::string_view name, const std::filesystem::path& fi
                                                escaped(file.string()) + "\"; expected a certificate or key there"};
 }
 
-}  // namespace tenure::urls
+}  // namespace tenure::places

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace tenure::urls {
+namespace tenure::places {
 
 /// Rather too often than too seldom: true for `user:anything@` before the last @ outside a parameter's value, and for
 /// `password=` and its like anywhere. An @ that is none of this can be written %40.
@@ -18,4 +18,4 @@ bool isPlainWord(std::string_view text) noexcept;
 /// stand in the text; up to the next space, so that more may go than had to.
 std::string withoutSecrets(std::string_view text);
 
-}  // namespace tenure::urls
+}  // namespace tenure::places

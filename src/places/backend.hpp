@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "places/url.hpp"
 #include "tenure/candidate.hpp"
 #include "tenure/open.hpp"
-#include "urls/url.hpp"
 
-namespace tenure::urls {
+namespace tenure::places {
 
 class Backend : public IPlace {
  public:
@@ -118,4 +118,4 @@ struct Scheme {
 /// As tenure::open(), for all that the tool wants to know besides.
 Result<std::unique_ptr<Backend>> parse(const Url& url, const std::vector<Component>& components);
 
-}  // namespace tenure::urls
+}  // namespace tenure::places

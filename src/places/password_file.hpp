@@ -7,7 +7,7 @@
 
 #include "tenure/result.hpp"
 
-namespace tenure::urls {
+namespace tenure::places {
 
 /// Nothing to complain about when no file is named. A pipe is not read: that would empty it.
 /// Errors:  configurationRefused  cannot be read, or its first line is empty
@@ -21,4 +21,4 @@ Result<void> checkPasswordIsThere(const std::filesystem::path& file, const char*
 /// Errors:  configurationRefused  cannot be read, or holds nothing in PEM
 Result<void> checkTlsFile(std::string_view name, const std::filesystem::path& file);
 
-}  // namespace tenure::urls
+}  // namespace tenure::places

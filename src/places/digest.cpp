@@ -1,11 +1,11 @@
-#include "urls/digest.hpp"
+#include "places/digest.hpp"
 
 #include <cstdlib>
 #include <fstream>
 
 #include "base/secret_variables.hpp"
 
-namespace tenure::urls {
+namespace tenure::places {
 namespace {
 
 constexpr const char* expectedDigest = "expected one line, user:password";
@@ -36,4 +36,4 @@ Result<Secret> digestFrom(const std::filesystem::path& file) {
   return inherited == nullptr ? Secret{} : parseDigest(inherited);
 }
 
-}  // namespace tenure::urls
+}  // namespace tenure::places

@@ -1,9 +1,9 @@
-#include "urls/option.hpp"
+#include "places/option.hpp"
 
 #include <array>
 #include <cctype>
 
-namespace tenure::urls {
+namespace tenure::places {
 namespace {
 
 char upper(char c) { return static_cast<char>(std::toupper(static_cast<unsigned char>(c))); }
@@ -189,4 +189,4 @@ std::string withOptionNames(std::string text, const Options& options) {
   return text;
 }
 
-}  // namespace tenure::urls
+}  // namespace tenure::places
