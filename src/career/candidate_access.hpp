@@ -2,7 +2,7 @@
 #pragma once
 
 #include "coordination/coordination.hpp"
-#include "election/view.hpp"
+#include "election/outside/view.hpp"
 #include "tenure/candidate.hpp"
 
 namespace tenure {

@@ -18,7 +18,7 @@
 #include "base/loop.hpp"
 #include "career/career_machine.hpp"
 #include "career/career_thread.hpp"
-#include "election/election.hpp"
+#include "election/machine/election.hpp"
 #include "lease/term_state.hpp"
 
 namespace tenure::career {

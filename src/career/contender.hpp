@@ -8,7 +8,7 @@
 
 #include "career/career_runner.hpp"
 #include "career/replica.hpp"
-#include "election/election.hpp"
+#include "election/machine/election.hpp"
 
 namespace tenure::career {
 

@@ -4,7 +4,7 @@
 
 #include "base/asio_loop.hpp"
 #include "coordination/zookeeper.hpp"
-#include "election/leader_observer.hpp"
+#include "election/outside/leader_observer.hpp"
 
 namespace tenure {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "base/asio_loop.hpp"
 #include "base/emit.hpp"
-#include "career/last_will.hpp"
+#include "career/last_will/last_will.hpp"
 #include "coordination/coordination.hpp"
 #include "tenure/candidate.hpp"
 

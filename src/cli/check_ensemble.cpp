@@ -7,7 +7,7 @@
 #include "base/text.hpp"
 #include "cli/ensemble_session.hpp"
 #include "coordination/zookeeper.hpp"
-#include "election/view.hpp"
+#include "election/outside/view.hpp"
 
 namespace tenure::cli {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/asio_loop.hpp"
 #include "coordination/coordination.hpp"
-#include "election/view.hpp"
+#include "election/outside/view.hpp"
 #include "tenure/candidate.hpp"
 
 namespace tenure::cli {

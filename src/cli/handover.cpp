@@ -6,7 +6,7 @@
 #include "cli/handover_steps.hpp"
 #include "cli/options.hpp"
 #include "cli/time_options.hpp"
-#include "election/view.hpp"
+#include "election/outside/view.hpp"
 #include "process/process_identity.hpp"
 
 namespace tenure::cli {

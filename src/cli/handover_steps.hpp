@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "election/view.hpp"
+#include "election/outside/view.hpp"
 
 namespace tenure::cli {
 

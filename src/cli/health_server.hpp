@@ -7,7 +7,7 @@
 #include "cli/options.hpp"
 #include "cli/replica_metrics.hpp"
 #include "cli/stuck_guard.hpp"
-#include "election/view.hpp"
+#include "election/outside/view.hpp"
 #include "http/server.hpp"
 
 namespace tenure::cli {

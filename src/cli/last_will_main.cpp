@@ -3,7 +3,7 @@
 
 #include <iostream>
 
-#include "career/last_will_helper.hpp"
+#include "career/last_will/last_will_helper.hpp"
 
 int main() {
   tenure::Result<tenure::HelperPost> post = tenure::becomeHelper(tenure::lastWillProgram);

@@ -11,7 +11,7 @@
 #include "cli/options.hpp"
 #include "cli/pause_page.hpp"
 #include "cli/time_options.hpp"
-#include "election/view.hpp"
+#include "election/outside/view.hpp"
 #include "process/process_identity.hpp"
 
 namespace tenure::cli {

@@ -7,7 +7,7 @@
 #include "cli/queue_report.hpp"
 #include "cli/status_json.hpp"
 #include "cli/wiring_options.hpp"
-#include "election/view.hpp"
+#include "election/outside/view.hpp"
 
 namespace tenure::cli {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "cli/options.hpp"
 #include "cli/queue_report.hpp"
-#include "election/view.hpp"
+#include "election/outside/view.hpp"
 
 namespace tenure::cli {
 

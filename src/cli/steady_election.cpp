@@ -1,7 +1,7 @@
 #include "cli/steady_election.hpp"
 
 #include "base/text.hpp"
-#include "election/view.hpp"
+#include "election/outside/view.hpp"
 
 namespace tenure::cli {
 

@@ -1,6 +1,6 @@
 #include "career/candidate_options.hpp"
 #include "career/career_runner.hpp"
-#include "election/election.hpp"
+#include "election/machine/election.hpp"
 #include "tenure/testing/world.hpp"
 #include "testing/world_parts.hpp"
 

@@ -2,7 +2,7 @@
 
 #include "base/assert.hpp"
 #include "consumer/work.hpp"
-#include "election/leader_observer.hpp"
+#include "election/outside/leader_observer.hpp"
 #include "testing/world_parts.hpp"
 
 namespace tenure::test {

@@ -12,7 +12,7 @@
 #include "consumer/work.hpp"
 #include "coordination.hpp"
 #include "coverage.hpp"
-#include "election/election.hpp"
+#include "election/machine/election.hpp"
 #include "mutant.hpp"
 #include "source.hpp"
 #include "store.hpp"

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "career/last_will_machine.hpp"
+#include "career/last_will/last_will_machine.hpp"
 #include "election/will.hpp"
 #include "testing/ensemble.hpp"
 

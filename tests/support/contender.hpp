@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "election/election.hpp"
+#include "election/machine/election.hpp"
 #include "support/events.hpp"
 
 namespace tenure::test {

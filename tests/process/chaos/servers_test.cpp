@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "coordination/zookeeper.hpp"
-#include "election/view.hpp"
+#include "election/outside/view.hpp"
 #include "support/await.hpp"
 #include "support/contender.hpp"
 #include "support/ensemble.hpp"

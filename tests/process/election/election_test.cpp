@@ -1,11 +1,11 @@
 // The election on a real ensemble of three servers: what only real servers and a real network can show.
-#include "election/election.hpp"
+#include "election/machine/election.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "coordination/zookeeper.hpp"
-#include "election/view.hpp"
+#include "election/outside/view.hpp"
 #include "support/await.hpp"
 #include "support/contender.hpp"
 #include "support/ensemble.hpp"

@@ -10,7 +10,7 @@
 
 #include "base/random.hpp"
 #include "coordination/zookeeper.hpp"
-#include "election/view.hpp"
+#include "election/outside/view.hpp"
 #include "support/await.hpp"
 #include "support/ensemble.hpp"
 #include "support/memory_group.hpp"

@@ -1,5 +1,5 @@
 /// What the helper makes of a candidate's last will, and what it never does.
-#include "career/last_will_machine.hpp"
+#include "career/last_will/last_will_machine.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 /// The words between a candidate and its helper.
-#include "career/last_will_orders.hpp"
+#include "career/last_will/last_will_orders.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

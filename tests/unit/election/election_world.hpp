@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "election/view.hpp"
+#include "election/outside/view.hpp"
 #include "support/contender.hpp"
 #include "testing/ensemble.hpp"
 #include "testing/manual_loop.hpp"

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "election/election_machine.hpp"
+#include "election/machine/election_machine.hpp"
 
 namespace tenure::test {
 

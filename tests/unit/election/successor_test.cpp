@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "election/view.hpp"
+#include "election/outside/view.hpp"
 
 namespace tenure::test {
 namespace {

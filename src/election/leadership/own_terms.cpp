@@ -1,4 +1,4 @@
-#include "election/own_terms.hpp"
+#include "election/leadership/own_terms.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "career/last_will_machine.hpp"
+#include "career/last_will/last_will_machine.hpp"
 
 namespace tenure::last_will {
 

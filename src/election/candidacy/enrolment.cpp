@@ -1,4 +1,4 @@
-#include "election/enrolment.hpp"
+#include "election/candidacy/enrolment.hpp"
 
 #include <algorithm>
 

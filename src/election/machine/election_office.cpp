@@ -1,7 +1,7 @@
 // From being the oldest candidate to giving the office back.
 #include <algorithm>
 
-#include "election/election_machine.hpp"
+#include "election/machine/election_machine.hpp"
 
 namespace tenure {
 namespace {

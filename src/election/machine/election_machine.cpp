@@ -1,4 +1,4 @@
-#include "election/election_machine.hpp"
+#include "election/machine/election_machine.hpp"
 
 #include "base/text.hpp"
 

@@ -23,8 +23,8 @@
 #include <set>
 #include <string>
 
-#include "election/baton_offer.hpp"
-#include "election/line_look.hpp"
+#include "election/leadership/baton_offer.hpp"
+#include "election/leadership/line_look.hpp"
 
 namespace tenure {
 

@@ -23,7 +23,7 @@
 #include <variant>
 #include <vector>
 
-#include "career/last_will_orders.hpp"
+#include "career/last_will/last_will_orders.hpp"
 #include "tenure/values.hpp"
 
 namespace tenure::last_will {

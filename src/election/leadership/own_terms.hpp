@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "election/barrier.hpp"
-#include "election/baton_offer.hpp"
 #include "election/candidates.hpp"
+#include "election/leadership/barrier.hpp"
+#include "election/leadership/baton_offer.hpp"
 #include "election/own_record.hpp"
 #include "election/session_health.hpp"
 

@@ -1,4 +1,4 @@
-#include "election/steering.hpp"
+#include "election/leadership/steering.hpp"
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 // ready, is elected all the same.
 #include <algorithm>
 
-#include "election/election_machine.hpp"
+#include "election/machine/election_machine.hpp"
 
 namespace tenure {
 namespace {

@@ -1,4 +1,4 @@
-#include "election/marker_look.hpp"
+#include "election/leadership/marker_look.hpp"
 
 namespace tenure {
 namespace {

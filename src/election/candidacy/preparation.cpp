@@ -1,4 +1,4 @@
-#include "election/preparation.hpp"
+#include "election/candidacy/preparation.hpp"
 
 #include <algorithm>
 

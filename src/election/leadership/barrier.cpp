@@ -1,4 +1,4 @@
-#include "election/barrier.hpp"
+#include "election/leadership/barrier.hpp"
 
 namespace tenure {
 namespace {

@@ -1,4 +1,4 @@
-#include "election/view.hpp"
+#include "election/outside/view.hpp"
 
 #include <algorithm>
 #include <map>

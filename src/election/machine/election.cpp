@@ -1,9 +1,9 @@
-#include "election/election.hpp"
+#include "election/machine/election.hpp"
 
 #include <deque>
 
-#include "election/election_machine.hpp"
-#include "election/view.hpp"
+#include "election/machine/election_machine.hpp"
+#include "election/outside/view.hpp"
 
 namespace tenure {
 namespace {

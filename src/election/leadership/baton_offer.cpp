@@ -1,4 +1,4 @@
-#include "election/baton_offer.hpp"
+#include "election/leadership/baton_offer.hpp"
 
 #include "base/text.hpp"
 

@@ -1,4 +1,4 @@
-#include "election/leader_observer.hpp"
+#include "election/outside/leader_observer.hpp"
 
 namespace tenure {
 namespace {

@@ -1,5 +1,5 @@
 // From the first look at the election's znodes to standing by.
-#include "election/election_machine.hpp"
+#include "election/machine/election_machine.hpp"
 
 namespace tenure {
 

@@ -1,7 +1,7 @@
-#include "career/last_will.hpp"
+#include "career/last_will/last_will.hpp"
 
-#include "career/last_will_helper.hpp"
-#include "career/last_will_orders.hpp"
+#include "career/last_will/last_will_helper.hpp"
+#include "career/last_will/last_will_orders.hpp"
 
 namespace tenure {
 

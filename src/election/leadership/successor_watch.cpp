@@ -1,4 +1,4 @@
-#include "election/successor_watch.hpp"
+#include "election/leadership/successor_watch.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "election/line_look.hpp"
+#include "election/leadership/line_look.hpp"
 
 #include "base/text.hpp"
 #include "election/candidates.hpp"

@@ -37,16 +37,16 @@
 #include <vector>
 
 #include "base/backoff.hpp"
-#include "election/baton_acceptance.hpp"
-#include "election/enrolment.hpp"
-#include "election/marker_look.hpp"
-#include "election/own_terms.hpp"
+#include "election/candidacy/baton_acceptance.hpp"
+#include "election/candidacy/enrolment.hpp"
+#include "election/candidacy/place_in_line.hpp"
+#include "election/candidacy/preparation.hpp"
+#include "election/leadership/marker_look.hpp"
+#include "election/leadership/own_terms.hpp"
+#include "election/leadership/steering.hpp"
+#include "election/leadership/successor_watch.hpp"
 #include "election/pause_watch.hpp"
-#include "election/place_in_line.hpp"
-#include "election/preparation.hpp"
 #include "election/session_health.hpp"
-#include "election/steering.hpp"
-#include "election/successor_watch.hpp"
 
 namespace tenure {
 

@@ -1,4 +1,4 @@
-#include "election/place_in_line.hpp"
+#include "election/candidacy/place_in_line.hpp"
 
 #include "base/text.hpp"
 

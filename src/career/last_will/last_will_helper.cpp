@@ -1,4 +1,4 @@
-#include "career/last_will_helper.hpp"
+#include "career/last_will/last_will_helper.hpp"
 
 #include <poll.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 
 #include "base/asio_loop.hpp"
-#include "career/last_will_machine.hpp"
+#include "career/last_will/last_will_machine.hpp"
 #include "coordination/zookeeper.hpp"
 #include "process/process_tree.hpp"
 

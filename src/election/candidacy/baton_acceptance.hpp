@@ -11,9 +11,9 @@
 
 #include <optional>
 
-#include "election/own_terms.hpp"
+#include "election/candidacy/preparation.hpp"
+#include "election/leadership/own_terms.hpp"
 #include "election/pause_watch.hpp"
-#include "election/preparation.hpp"
 
 namespace tenure {
 

@@ -1,4 +1,4 @@
-#include "election/baton_acceptance.hpp"
+#include "election/candidacy/baton_acceptance.hpp"
 
 namespace tenure {
 

@@ -1,4 +1,4 @@
-#include "career/last_will_orders.hpp"
+#include "career/last_will/last_will_orders.hpp"
 
 #include "process/line.hpp"
 
