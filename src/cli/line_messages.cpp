@@ -1,6 +1,6 @@
 #include "cli/line_messages.hpp"
 
-#include "storage/waiting_rows.hpp"
+#include "storage/scheduled/waiting_rows.hpp"
 
 namespace tenure::cli {
 

@@ -9,7 +9,7 @@
 #include "messages/message_check.hpp"
 #include "messages/message_numbers.hpp"
 #include "storage/records.hpp"
-#include "storage/waiting_rows.hpp"
+#include "storage/scheduled/waiting_rows.hpp"
 
 namespace tenure::storage {
 namespace {

@@ -1,11 +1,11 @@
 #include <algorithm>
 
 #include "messages/message_check.hpp"
+#include "storage/operators/store_admin.hpp"
 #include "storage/records.hpp"
-#include "storage/scheduled_messages.hpp"
-#include "storage/store_admin.hpp"
-#include "storage/timed_sink.hpp"
-#include "storage/waiting_rows.hpp"
+#include "storage/scheduled/scheduled_messages.hpp"
+#include "storage/scheduled/scheduled_sink.hpp"
+#include "storage/scheduled/waiting_rows.hpp"
 #include "testing/memory_store.hpp"
 #include "testing/memory_waiting_room.hpp"
 
@@ -87,7 +87,7 @@ class Source final : public IMessageSource {
   const IClock& clock_;
   const IFencedStore* sharing_;
   WaitingRoom room_;
-  delay::Promoter promoter_;
+  scheduled::Promoter promoter_;
   std::int64_t fetched_ = 0;  // the last position handed out
 };
 
@@ -128,8 +128,8 @@ IMessageSource& Database::source() noexcept { return ports_->source; }
 IFencedStore& Database::store() noexcept { return ports_->store; }
 
 std::unique_ptr<IMessageSink> openSink(World& world, const IClock& clock) {
-  return std::make_unique<storage::TimedSink>(std::make_unique<Sink>(*world.state_, clock),
-                                              std::make_unique<Driver>(*world.state_, clock), clock);
+  return std::make_unique<storage::ScheduledSink>(std::make_unique<Sink>(*world.state_, clock),
+                                                  std::make_unique<Driver>(*world.state_, clock), clock);
 }
 
 std::unique_ptr<IStoreAdmin> openAdmin(World& world, const IClock& clock) {

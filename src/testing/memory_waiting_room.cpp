@@ -3,16 +3,16 @@
 #include <algorithm>
 
 #include "storage/records.hpp"
-#include "storage/waiting_rows.hpp"
+#include "storage/scheduled/waiting_rows.hpp"
 
 namespace tenure::memory {
 
-Result<delay::IWaitingRoom::Front> WaitingRoom::look() {
+Result<scheduled::IWaitingRoom::Front> WaitingRoom::look() {
   const std::lock_guard lock(state_.mutex);
   return Front{clock_.wallNow(), firstDue()};
 }
 
-Result<delay::IWaitingRoom::Promoted> WaitingRoom::promote(WallTime until, std::size_t atMost) {
+Result<scheduled::IWaitingRoom::Promoted> WaitingRoom::promote(WallTime until, std::size_t atMost) {
   const std::lock_guard lock(state_.mutex);
   Kept& kept = state_.kept;
   if (Result<void> struck = state_.strike(Operation::promote); !struck) return struck.error();

@@ -1,12 +1,12 @@
 /// The waiting room of a World's own queue, as one process reaches it.
 #pragma once
 
-#include "delay/promoter.hpp"
+#include "storage/scheduled/promoter.hpp"
 #include "testing/memory_state.hpp"
 
 namespace tenure::memory {
 
-class WaitingRoom final : public delay::IWaitingRoom {
+class WaitingRoom final : public scheduled::IWaitingRoom {
  public:
   /// Borrows both. `clock`: the store's.
   WaitingRoom(State& state, const IClock& clock) : state_(state), clock_(clock) {}

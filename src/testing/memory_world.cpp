@@ -1,7 +1,7 @@
 #include <algorithm>
 
+#include "storage/operators/store_admin.hpp"
 #include "storage/records.hpp"
-#include "storage/store_admin.hpp"
 #include "testing/memory_driver.hpp"
 
 namespace tenure::memory {

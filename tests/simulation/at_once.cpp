@@ -1,7 +1,7 @@
 // Messages without a time: how the reader finds what others' transactions have sent, as it does on PostgreSQL.
 #include "process.hpp"
 #include "simulation.hpp"
-#include "storage/waiting_rows.hpp"
+#include "storage/scheduled/waiting_rows.hpp"
 
 namespace tenure::simulation {
 

@@ -44,7 +44,7 @@ class Source final : public IMessageSource {
   IMessageSource& table_;
   std::vector<Message> given_;
   WaitingRoom room_;
-  delay::Promoter promoter_;
+  scheduled::Promoter promoter_;
   bool isCalled_ = false;
   std::stop_source callUp_;  // of the sleep of the moment
   BootTime attachedAt_{};

@@ -3,7 +3,7 @@
 
 #include "process.hpp"
 #include "simulation.hpp"
-#include "storage/waiting_rows.hpp"
+#include "storage/scheduled/waiting_rows.hpp"
 #include "testing/memory_state.hpp"
 
 namespace tenure::simulation {

@@ -2,7 +2,7 @@
 
 #include "process.hpp"
 #include "simulation.hpp"
-#include "storage/waiting_rows.hpp"
+#include "storage/scheduled/waiting_rows.hpp"
 
 namespace tenure::simulation {
 namespace {
@@ -28,7 +28,7 @@ void WaitingRoom::attach(const TermIdentity& term) {
   process_.simulation().ghost().times().attached(term.token);
 }
 
-Result<delay::IWaitingRoom::Front> WaitingRoom::look() {
+Result<scheduled::IWaitingRoom::Front> WaitingRoom::look() {
   const Plan& plan = process_.simulation().plan();
   return process_.remotely<Result<Front>>(plan.networkLatency, plan.embeddedStore, [&]() -> Result<Front> {
     if (process_.simulation().sourceDown()) return roomIsDown();
@@ -40,7 +40,7 @@ Result<delay::IWaitingRoom::Front> WaitingRoom::look() {
 }
 
 /// It may be paused with what it has found, and then be overtaken.
-delay::IWaitingRoom::Front WaitingRoom::seen(Front front) {
+scheduled::IWaitingRoom::Front WaitingRoom::seen(Front front) {
   Simulation& simulation = process_.simulation();
   simulation.ghost().times().looked(reader_.token, simulation.loop().now(), front.now);
   if (simulation.mutant() == Mutant::dueByLeader) front.now = process_.loop().wallNow();
@@ -50,7 +50,7 @@ delay::IWaitingRoom::Front WaitingRoom::seen(Front front) {
   return front;
 }
 
-Result<delay::IWaitingRoom::Promoted> WaitingRoom::promote(WallTime until, std::size_t atMost) {
+Result<scheduled::IWaitingRoom::Promoted> WaitingRoom::promote(WallTime until, std::size_t atMost) {
   Simulation& simulation = process_.simulation();
   const Plan& plan = simulation.plan();
   if (const Result<void> begun = beginPromotion(); !begun) return begun.error();
@@ -76,14 +76,14 @@ Result<delay::IWaitingRoom::Promoted> WaitingRoom::promote(WallTime until, std::
   });
 }
 
-Result<delay::IWaitingRoom::Promoted> WaitingRoom::promoteNow(WallTime until, std::size_t atMost) {
+Result<scheduled::IWaitingRoom::Promoted> WaitingRoom::promoteNow(WallTime until, std::size_t atMost) {
   const Mutant mutant = process_.simulation().mutant();
   const bool isUnfenced = mutant == Mutant::promotionUnfenced || mutant == Mutant::twoPromoters;
   return isUnfenced ? promoteBroken(until, atMost) : inner_.promote(until, atMost);
 }
 
 /// By a mutant: whoever reads the queue, and whatever the fence says.
-Result<delay::IWaitingRoom::Promoted> WaitingRoom::promoteBroken(WallTime until, std::size_t atMost) {
+Result<scheduled::IWaitingRoom::Promoted> WaitingRoom::promoteBroken(WallTime until, std::size_t atMost) {
   const auto reader = std::exchange(state_.kept.reader, reader_);
   const auto fence = std::exchange(state_.kept.fence, std::nullopt);
   Result<Promoted> promoted = inner_.promote(until, atMost);

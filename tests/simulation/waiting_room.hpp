@@ -5,14 +5,14 @@
 /// number before it sees what there is (at_once.cpp).
 #pragma once
 
-#include "delay/settled_bound.hpp"
+#include "storage/scheduled/settled_bound.hpp"
 #include "testing/memory_waiting_room.hpp"
 
 namespace tenure::simulation {
 
 class Process;
 
-class WaitingRoom final : public delay::IWaitingRoom {
+class WaitingRoom final : public scheduled::IWaitingRoom {
  public:
   explicit WaitingRoom(Process& process);
 
@@ -45,7 +45,7 @@ class WaitingRoom final : public delay::IWaitingRoom {
   memory::State& state_;
   memory::WaitingRoom inner_;
   TermIdentity reader_;
-  delay::SettledBound once_;
+  scheduled::SettledBound once_;
   std::int64_t lastSeen_ = 0;  // for a mutant
   bool isTooFar_ = false;      // by a mutant
   BootTime nextFrontLook_{};

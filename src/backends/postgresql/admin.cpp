@@ -8,8 +8,8 @@
 #include "backends/postgresql/outbox_roles.hpp"
 #include "backends/postgresql/queue_stats.hpp"
 #include "backends/postgresql/schema.hpp"
-#include "storage/scheduled_messages.hpp"
-#include "storage/store_admin.hpp"
+#include "storage/operators/store_admin.hpp"
+#include "storage/scheduled/scheduled_messages.hpp"
 
 namespace tenure::postgresql {
 namespace {

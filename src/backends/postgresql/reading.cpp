@@ -5,7 +5,7 @@
 #include "backends/shared/cut_off.hpp"
 #include "base/assert.hpp"
 #include "storage/fenced_transaction.hpp"
-#include "storage/waiting_rows.hpp"
+#include "storage/scheduled/waiting_rows.hpp"
 
 namespace tenure::postgresql {
 namespace {

@@ -4,7 +4,7 @@
 #include "backends/postgresql/queue_rows.hpp"
 #include "backends/postgresql/schema.hpp"
 #include "messages/message_check.hpp"
-#include "storage/timed_sink.hpp"
+#include "storage/scheduled/scheduled_sink.hpp"
 
 namespace tenure::postgresql {
 namespace {
@@ -98,7 +98,7 @@ Result<std::unique_ptr<IMessageSink>> openSink(const Options& options) {
   if (const Result<void> opened = sink->open(); !opened) return opened.error();
   auto kept = std::make_shared<Options>(options);
   auto driver = std::make_unique<Driver>(*kept, noEvents(), "tenure produce");
-  return std::make_unique<storage::TimedSink>(std::move(sink), std::move(driver), systemClock(), std::move(kept));
+  return std::make_unique<storage::ScheduledSink>(std::move(sink), std::move(driver), systemClock(), std::move(kept));
 }
 
 }  // namespace tenure::postgresql

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "backends/postgresql/reading.hpp"
-#include "delay/promoter.hpp"
+#include "storage/scheduled/promoter.hpp"
 
 namespace tenure::postgresql {
 
@@ -39,7 +39,7 @@ class Source final : public ReadingSource {
   Result<void> takeAhead();
   Result<void> take(const Answer& rows);
 
-  delay::Promoter promoter_;
+  scheduled::Promoter promoter_;
   std::int64_t cursor_ = 0;    // position of the last message that has arrived
   std::deque<Message> ahead_;  // those that have arrived and were not handed out
 };

@@ -6,7 +6,7 @@
 #include "backends/postgresql/fence_rows.hpp"
 #include "backends/postgresql/row_sets.hpp"
 #include "storage/records.hpp"
-#include "storage/waiting_rows.hpp"
+#include "storage/scheduled/waiting_rows.hpp"
 
 namespace tenure::postgresql {
 namespace {
@@ -108,7 +108,7 @@ void WaitingRoom::attach(Connection* connection, QueuePlace queue, const TermIde
   nextFrontLook_ = BootClock::now() + frontLooks;
 }
 
-Result<delay::IWaitingRoom::Front> WaitingRoom::look() {
+Result<scheduled::IWaitingRoom::Front> WaitingRoom::look() {
   const bool atFront = BootClock::now() >= nextFrontLook_;
   const Result<Answer> front = connection_->ask("SELECT " + serverNow + ", " + firstOnce + ", " + firstTimed +
                                                     ", pg_snapshot_xmin(pg_current_snapshot())::text::bigint",
@@ -164,7 +164,7 @@ Result<void> WaitingRoom::hold() {
   return held ? storage::newerReader(options_.queue) : held.error();
 }
 
-Result<std::vector<delay::IWaitingRoom::Unread>> WaitingRoom::unread() {
+Result<std::vector<scheduled::IWaitingRoom::Unread>> WaitingRoom::unread() {
   const Result<Answer> rows = connection_->ask(storage::namesSql(true));
   if (!rows) return rows.error();
   std::vector<Unread> unread;
@@ -172,7 +172,7 @@ Result<std::vector<delay::IWaitingRoom::Unread>> WaitingRoom::unread() {
   return unread;
 }
 
-Result<delay::IWaitingRoom::Promoted> WaitingRoom::promote(WallTime until, std::size_t atMost) {
+Result<scheduled::IWaitingRoom::Promoted> WaitingRoom::promote(WallTime until, std::size_t atMost) {
   const bool isTimedDue = firstTimed_ && *firstTimed_ <= storage::millisecondsOf(until);
   const auto inTransaction = [&]() -> Result<Promoted> {
     const Result<bool> begun = begin();
@@ -241,7 +241,7 @@ Result<Answer> WaitingRoom::answerAsReader(Command statement) {
   return answer ? std::move(answer) : undone(answer.error());
 }
 
-Result<std::optional<delay::IWaitingRoom::Promoted>> WaitingRoom::moveAll(std::size_t atMost) {
+Result<std::optional<scheduled::IWaitingRoom::Promoted>> WaitingRoom::moveAll(std::size_t atMost) {
   const Exchange moved = connection_->exchange(
       std::vector{command(moveWhole, options_.queue, once_.begin(), static_cast<std::int64_t>(atMost), enoughBytes,
                           queue_.number, systemClock().wallNow())});
@@ -330,7 +330,7 @@ WaitingPage WaitingRoom::movable(const Due& due, WaitingPage locked) {
   return page;
 }
 
-Result<delay::IWaitingRoom::Promoted> WaitingRoom::move(const WaitingPage& page) {
+Result<scheduled::IWaitingRoom::Promoted> WaitingRoom::move(const WaitingPage& page) {
   std::vector<WaitingMessage> messages;
   Array ids(TypeId::bytes);
   Array timedIds(TypeId::bytes);
@@ -359,8 +359,8 @@ Result<delay::IWaitingRoom::Promoted> WaitingRoom::move(const WaitingPage& page)
 }
 
 /// `before`: what is left to do; the second of it tells how late each message with a time is, where there are any.
-Result<delay::IWaitingRoom::Promoted> WaitingRoom::commit(std::vector<Command> before, std::size_t messages,
-                                                          std::size_t timed) {
+Result<scheduled::IWaitingRoom::Promoted> WaitingRoom::commit(std::vector<Command> before, std::size_t messages,
+                                                              std::size_t timed) {
   before.push_back(command("SELECT " + firstOnce + ", " + firstTimed, options_.queue, once_.begin(), timedFrom_));
   before.push_back(command("COMMIT"));
   const Exchange moved = connection_->exchange(before);

@@ -9,7 +9,7 @@
 ///
 /// A batch takes messages without a time and messages that are due in turns, so that neither kind starves.
 ///
-/// A look begins behind the messages that are gone for sure (delay::SettledBound); of those with a time, a minute
+/// A look begins behind the messages that are gone for sure (scheduled::SettledBound); of those with a time, a minute
 /// before the last look's front: a transaction that lasts longer than that is found by the look at the very front,
 /// which comes once a minute.
 ///
@@ -25,9 +25,9 @@
 
 #include "backends/postgresql/connection.hpp"
 #include "backends/postgresql/queue_rows.hpp"
-#include "delay/promoter.hpp"
-#include "delay/settled_bound.hpp"
 #include "storage/driver.hpp"
+#include "storage/scheduled/promoter.hpp"
+#include "storage/scheduled/settled_bound.hpp"
 
 namespace tenure::postgresql {
 
@@ -37,7 +37,7 @@ Command countWaiting(const std::string& queue, std::int64_t atMost);
 storage::WaitingCounts countsFrom(const Answer& row);
 
 /// The waiting room of the queue that a source reads, for one term. Threads: the source's.
-class WaitingRoom final : public delay::IWaitingRoom {
+class WaitingRoom final : public scheduled::IWaitingRoom {
  public:
   explicit WaitingRoom(const Options& options) : options_(options) {}
 
@@ -90,7 +90,7 @@ class WaitingRoom final : public delay::IWaitingRoom {
   QueuePlace queue_;
   TermIdentity term_;
   std::map<std::int64_t, BootTime> heldSince_;  // messages that other transactions have locked, by `added`
-  delay::SettledBound once_;                    // where a look at messages without a time begins
+  scheduled::SettledBound once_;                // where a look at messages without a time begins
   std::int64_t timedFrom_ = 0;                  // where a look at messages with a time begins, in milliseconds
   std::optional<std::int64_t> firstTimed_;      // as the last look has seen it
   BootTime nextFrontLook_{};

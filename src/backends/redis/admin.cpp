@@ -5,8 +5,8 @@
 #include "backends/redis/waiting_room.hpp"
 #include "storage/key_value/encoding.hpp"
 #include "storage/key_value/key_value_store.hpp"
-#include "storage/scheduled_messages.hpp"
-#include "storage/store_admin.hpp"
+#include "storage/operators/store_admin.hpp"
+#include "storage/scheduled/scheduled_messages.hpp"
 
 namespace tenure::redis {
 namespace {

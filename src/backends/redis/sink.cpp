@@ -6,7 +6,7 @@
 #include "base/text.hpp"
 #include "messages/headers_text.hpp"
 #include "messages/message_check.hpp"
-#include "storage/timed_sink.hpp"
+#include "storage/scheduled/scheduled_sink.hpp"
 
 namespace tenure::redis {
 namespace {
@@ -70,7 +70,7 @@ class Sink final : public IMessageSink {
 Result<std::unique_ptr<IMessageSink>> openSink(const Options& options) {
   auto sink = std::make_unique<Sink>(options);
   if (const Result<void> opened = sink->open(); !opened) return opened.error();
-  return std::make_unique<storage::TimedSink>(
+  return std::make_unique<storage::ScheduledSink>(
       std::move(sink), std::make_unique<Store>(std::make_unique<Driver>(options, noEvents(), Driver::For::terms)));
 }
 

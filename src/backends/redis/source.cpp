@@ -16,7 +16,7 @@
 #include "base/text.hpp"
 #include "storage/fenced_transaction.hpp"
 #include "storage/key_value/encoding.hpp"
-#include "storage/waiting_rows.hpp"
+#include "storage/scheduled/waiting_rows.hpp"
 
 namespace tenure::redis {
 namespace {

@@ -95,7 +95,7 @@ class Source final : public IMessageSource {
   std::deque<Message> ahead_;  // those that have arrived and were not handed out
   std::size_t pageSize_ = 16;
   WaitingRoom room_{link_, keys_};
-  delay::Promoter promoter_;
+  scheduled::Promoter promoter_;
   std::string heardOf_;  // the newest entry of the stream that tells of an earlier time
 };
 

@@ -8,7 +8,7 @@
 #include "backends/redis/scripts.hpp"
 #include "backends/redis/time_text.hpp"
 #include "storage/key_value/encoding.hpp"
-#include "storage/waiting_rows.hpp"
+#include "storage/scheduled/waiting_rows.hpp"
 
 namespace tenure::redis {
 namespace {
@@ -78,7 +78,7 @@ std::string readerOf(const TermIdentity& term) {
   return storage::textOf(storage::ownerOf(term)) + '\0' + term.ensemble.value;
 }
 
-Result<delay::IWaitingRoom::Front> WaitingRoom::look() {
+Result<scheduled::IWaitingRoom::Front> WaitingRoom::look() {
   const Result<Connection*> connection = link_.use();
   if (!connection) return connection.error();
   const std::array<Arguments, 2> questions{{{"TIME"}, {"ZRANGE", keys_[Keys::waitingDue], "0", "0", "WITHSCORES"}}};
@@ -87,7 +87,7 @@ Result<delay::IWaitingRoom::Front> WaitingRoom::look() {
   return Front{serverTime((*answers)[0].view()), scoreOf((*answers)[1].view())};
 }
 
-Result<delay::IWaitingRoom::Promoted> WaitingRoom::promote(WallTime until, std::size_t atMost) {
+Result<scheduled::IWaitingRoom::Promoted> WaitingRoom::promote(WallTime until, std::size_t atMost) {
   const Result<Connection*> connection = link_.use();
   if (!connection) return connection.error();
   Arguments places;

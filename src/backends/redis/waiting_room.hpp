@@ -6,8 +6,8 @@
 #include <string>
 
 #include "backends/redis/driver.hpp"
-#include "delay/promoter.hpp"
 #include "storage/key_value/key_value_store.hpp"
+#include "storage/scheduled/promoter.hpp"
 
 namespace tenure::redis {
 
@@ -32,7 +32,7 @@ class Store final : public storage::KeyValueStore {
 std::string readerOf(const TermIdentity& term);
 
 /// The waiting room of the queue that a source reads, for one term. Threads: the source's.
-class WaitingRoom final : public delay::IWaitingRoom {
+class WaitingRoom final : public scheduled::IWaitingRoom {
  public:
   /// Borrows both.
   WaitingRoom(Link& link, const Keys& keys) : link_(link), keys_(keys) {}

@@ -6,8 +6,8 @@
 #include "backends/sqlite/queue_stats.hpp"
 #include "backends/sqlite/schema.hpp"
 #include "backends/sqlite/source.hpp"
-#include "storage/scheduled_messages.hpp"
-#include "storage/store_admin.hpp"
+#include "storage/operators/store_admin.hpp"
+#include "storage/scheduled/scheduled_messages.hpp"
 
 namespace tenure::sqlite {
 namespace {

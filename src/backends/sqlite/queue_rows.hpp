@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "storage/waiting_rows.hpp"
+#include "storage/scheduled/waiting_rows.hpp"
 #include "tenure/message.hpp"
 #include "tenure/result.hpp"
 

@@ -3,7 +3,7 @@
 #include "backends/sqlite/queue_rows.hpp"
 #include "backends/sqlite/schema.hpp"
 #include "messages/message_check.hpp"
-#include "storage/timed_sink.hpp"
+#include "storage/scheduled/scheduled_sink.hpp"
 
 namespace tenure::sqlite {
 namespace {
@@ -56,7 +56,7 @@ Result<std::unique_ptr<IMessageSink>> openSink(const Options& options) {
   if (const Result<void> opened = sink->open(); !opened) return opened.error();
   auto file = std::make_shared<OpenFile>(options, OpenFile::For::producers);
   auto driver = std::make_unique<Driver>(*file, noEvents());
-  return std::make_unique<storage::TimedSink>(std::move(sink), std::move(driver), systemClock(), std::move(file));
+  return std::make_unique<storage::ScheduledSink>(std::move(sink), std::move(driver), systemClock(), std::move(file));
 }
 
 }  // namespace tenure::sqlite

@@ -49,7 +49,7 @@ class Source final : public IMessageSource {
   std::shared_ptr<Connection> connection_;
   TermIdentity term_;
   WaitingRoom room_;
-  delay::Promoter promoter_{room_, events_, systemClock()};
+  scheduled::Promoter promoter_{room_, events_, systemClock()};
   ChangeWatch watch_;
   std::int64_t queue_ = 0;
   std::int64_t cursor_ = 0;  // position of the last message delivered

@@ -4,7 +4,7 @@
 
 #include "backends/sqlite/queue_rows.hpp"
 #include "storage/records.hpp"
-#include "storage/waiting_rows.hpp"
+#include "storage/scheduled/waiting_rows.hpp"
 
 namespace tenure::sqlite {
 namespace {
@@ -93,13 +93,13 @@ Result<std::optional<WallTime>> WaitingRoom::firstDue() {
 }
 
 /// The file has no clock: it is this host's.
-Result<delay::IWaitingRoom::Front> WaitingRoom::look() {
+Result<scheduled::IWaitingRoom::Front> WaitingRoom::look() {
   const Result<std::optional<WallTime>> due = firstDue();
   if (!due) return due.error();
   return Front{systemClock().wallNow(), *due};
 }
 
-Result<std::vector<delay::IWaitingRoom::Unread>> WaitingRoom::unread() {
+Result<std::vector<scheduled::IWaitingRoom::Unread>> WaitingRoom::unread() {
   Query rows = connection_->query(storage::namesSql(true));
   std::vector<Unread> unread;
   for (;;) {
@@ -110,7 +110,7 @@ Result<std::vector<delay::IWaitingRoom::Unread>> WaitingRoom::unread() {
   }
 }
 
-Result<delay::IWaitingRoom::Promoted> WaitingRoom::promote(WallTime until, std::size_t atMost) {
+Result<scheduled::IWaitingRoom::Promoted> WaitingRoom::promote(WallTime until, std::size_t atMost) {
   if (const Result<void> locked = connection_->run("BEGIN IMMEDIATE"); !locked) return locked.error();
   const auto inTransaction = [&]() -> Result<Promoted> {
     const Result<bool> ours = isReader(*connection_, queue_, term_);
@@ -131,7 +131,7 @@ Result<delay::IWaitingRoom::Promoted> WaitingRoom::promote(WallTime until, std::
   return isUnknown ? Error{Errc::unavailable, committed.error().detail} : committed.error();
 }
 
-Result<delay::IWaitingRoom::Promoted> WaitingRoom::move(const WaitingPage& page) {
+Result<scheduled::IWaitingRoom::Promoted> WaitingRoom::move(const WaitingPage& page) {
   const WallTime now = systemClock().wallNow();
   Promoted promoted{.messages = page.rows.size()};
   std::vector<storage::WaitingMessage> messages;

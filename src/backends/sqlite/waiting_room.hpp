@@ -6,8 +6,8 @@
 #include <string>
 
 #include "backends/sqlite/connection.hpp"
-#include "delay/promoter.hpp"
 #include "storage/driver.hpp"
+#include "storage/scheduled/promoter.hpp"
 
 namespace tenure::sqlite {
 
@@ -25,7 +25,7 @@ Result<bool> isReader(Connection& connection, const std::string& queue, const Te
 Result<void> raiseReader(Connection& connection, const std::string& queue, const TermIdentity& term);
 
 /// The waiting room of the queue that a source reads, for one term. Threads: the source's.
-class WaitingRoom final : public delay::IWaitingRoom {
+class WaitingRoom final : public scheduled::IWaitingRoom {
  public:
   void attach(std::shared_ptr<Connection> connection, std::int64_t number, std::string queue, const TermIdentity& term);
   void detach() noexcept { connection_.reset(); }

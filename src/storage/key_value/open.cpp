@@ -1,7 +1,7 @@
 // What stands in tenure/spi/key_value.hpp for drivers that are not ours.
 #include "storage/fenced_session.hpp"
 #include "storage/key_value/key_value_store.hpp"
-#include "storage/store_admin.hpp"
+#include "storage/operators/store_admin.hpp"
 
 namespace tenure::spi {
 

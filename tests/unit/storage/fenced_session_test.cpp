@@ -3,8 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include "storage/operators/store_admin.hpp"
 #include "storage/records.hpp"
-#include "storage/store_admin.hpp"
 #include "support/events.hpp"
 #include "support/results.hpp"
 #include "support/terms.hpp"

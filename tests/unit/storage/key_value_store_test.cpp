@@ -6,7 +6,7 @@
 
 #include "append_file_store/driver.hpp"
 #include "storage/fenced_session.hpp"
-#include "storage/store_admin.hpp"
+#include "storage/operators/store_admin.hpp"
 #include "support/program.hpp"
 #include "support/results.hpp"
 #include "support/terms.hpp"

@@ -1,4 +1,4 @@
-#include "storage/choices.hpp"
+#include "storage/operators/choices.hpp"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
-#include "delay/due_clock.hpp"
+#include "storage/scheduled/due_clock.hpp"
 
 #include <gtest/gtest.h>
 
-namespace tenure::delay {
+namespace tenure::scheduled {
 namespace {
 
 using namespace std::chrono_literals;
@@ -84,4 +84,4 @@ TEST_F(DueClockTest, AClockThatJumpsBackToWhereItWasIsTrustedAtOnce) {
 }
 
 }  // namespace
-}  // namespace tenure::delay
+}  // namespace tenure::scheduled

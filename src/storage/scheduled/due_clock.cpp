@@ -1,9 +1,9 @@
-#include "delay/due_clock.hpp"
+#include "storage/scheduled/due_clock.hpp"
 
 #include <algorithm>
 #include <chrono>
 
-namespace tenure::delay {
+namespace tenure::scheduled {
 namespace {
 
 using namespace std::chrono_literals;
@@ -29,4 +29,4 @@ WallTime DueClock::reckon(WallTime stores, BootTime now) {
   return stores;
 }
 
-}  // namespace tenure::delay
+}  // namespace tenure::scheduled

@@ -1,11 +1,11 @@
-#include "storage/store_admin.hpp"
+#include "storage/operators/store_admin.hpp"
 
 #include <algorithm>
 
 #include "base/random.hpp"
 #include "messages/headers_text.hpp"
-#include "storage/choices.hpp"
 #include "storage/open_groups.hpp"
+#include "storage/operators/choices.hpp"
 
 namespace tenure::storage {
 namespace {

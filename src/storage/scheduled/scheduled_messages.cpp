@@ -1,4 +1,4 @@
-#include "storage/scheduled_messages.hpp"
+#include "storage/scheduled/scheduled_messages.hpp"
 
 #include <limits>
 

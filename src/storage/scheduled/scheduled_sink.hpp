@@ -9,13 +9,13 @@
 
 namespace tenure::storage {
 
-class TimedSink final : public IMessageSink {
+class ScheduledSink final : public IMessageSink {
  public:
   /// `direct` makes the queue when it is called without messages. `driver` connects with the first message that has a
   /// time. `clock`, which is borrowed, tells which times are past, where the store has no clock. `used`: kept alive for
   /// the driver.
-  TimedSink(std::unique_ptr<IMessageSink> direct, std::unique_ptr<IStoreDriver> driver,
-            const IClock& clock = systemClock(), std::shared_ptr<void> used = {})
+  ScheduledSink(std::unique_ptr<IMessageSink> direct, std::unique_ptr<IStoreDriver> driver,
+                const IClock& clock = systemClock(), std::shared_ptr<void> used = {})
       : direct_(std::move(direct)), used_(std::move(used)), driver_(std::move(driver)), clock_(clock) {}
 
   Result<void> append(std::span<const NewMessage> messages) override;

@@ -1,11 +1,11 @@
-#include "delay/promoter.hpp"
+#include "storage/scheduled/promoter.hpp"
 
 #include <algorithm>
 
 #include "base/emit.hpp"
 #include "base/text.hpp"
 
-namespace tenure::delay {
+namespace tenure::scheduled {
 namespace {
 
 using namespace std::chrono_literals;
@@ -97,4 +97,4 @@ void Promoter::tellClock(WallTime stores, bool wasTrusted) {
 
 void Promoter::tell(EventBody body) { Emitter(events_, clock_, term_.election)(std::move(body), term_.token); }
 
-}  // namespace tenure::delay
+}  // namespace tenure::scheduled

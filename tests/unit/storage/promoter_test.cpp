@@ -1,4 +1,4 @@
-#include "delay/promoter.hpp"
+#include "storage/scheduled/promoter.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include "support/results.hpp"
 #include "support/terms.hpp"
 
-namespace tenure::delay {
+namespace tenure::scheduled {
 namespace {
 
 using namespace std::chrono_literals;
@@ -219,4 +219,4 @@ TEST_F(PromoterTest, ARefusalIsTheSources) {
 }
 
 }  // namespace
-}  // namespace tenure::delay
+}  // namespace tenure::scheduled

@@ -1,9 +1,9 @@
-#include "storage/timed_sink.hpp"
+#include "storage/scheduled/scheduled_sink.hpp"
 
 #include <algorithm>
 
 #include "messages/message_check.hpp"
-#include "storage/waiting_rows.hpp"
+#include "storage/scheduled/waiting_rows.hpp"
 
 namespace tenure::storage {
 namespace {
@@ -13,7 +13,7 @@ constexpr int mostConflicts = 16;
 
 }  // namespace
 
-Result<void> TimedSink::append(std::span<const NewMessage> messages) {
+Result<void> ScheduledSink::append(std::span<const NewMessage> messages) {
   if (std::ranges::none_of(messages, hasTime)) return direct_->append(messages);
   if (const Result<void> checked = check(messages); !checked) return checked;
   if (const Result<void> made = direct_->append({}); !made) return made;  // the queue itself
@@ -28,7 +28,7 @@ Result<void> TimedSink::append(std::span<const NewMessage> messages) {
   return Error{Errc::storeBusy, "others send messages under the same ids all the time"};
 }
 
-Result<void> TimedSink::check(std::span<const NewMessage> messages) const {
+Result<void> ScheduledSink::check(std::span<const NewMessage> messages) const {
   const WallTime now = clock_.wallNow();
   for (const NewMessage& message : messages) {
     if (Result<void> valid = messages::checkMessage(message, driver_->limits().numbersMessages); !valid) return valid;
@@ -39,7 +39,7 @@ Result<void> TimedSink::check(std::span<const NewMessage> messages) const {
 }
 
 /// For each message that has a time, the two rows under its id: that of Table::waiting, then that of Table::fired.
-Result<Rows> TimedSink::readBeside(std::span<const NewMessage> messages) {
+Result<Rows> ScheduledSink::readBeside(std::span<const NewMessage> messages) {
   std::vector<RowName> names;
   for (const NewMessage& message : messages) {
     if (!hasTime(message)) continue;
@@ -51,7 +51,7 @@ Result<Rows> TimedSink::readBeside(std::span<const NewMessage> messages) {
   return **std::move(rows);
 }
 
-Result<std::optional<std::int64_t>> TimedSink::tryToAppend(std::span<const NewMessage> messages) {
+Result<std::optional<std::int64_t>> ScheduledSink::tryToAppend(std::span<const NewMessage> messages) {
   const Result<Rows> found = readBeside(messages);
   if (!found) return found.error();
   const Result<WallTime> now = nowIn(*driver_, clock_);

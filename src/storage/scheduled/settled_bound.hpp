@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace tenure::delay {
+namespace tenure::scheduled {
 
 class SettledBound {
  public:
@@ -48,4 +48,4 @@ class SettledBound {
   std::int64_t begin_ = 0;
 };
 
-}  // namespace tenure::delay
+}  // namespace tenure::scheduled

@@ -9,7 +9,7 @@
 
 #include "tenure/values.hpp"
 
-namespace tenure::delay {
+namespace tenure::scheduled {
 
 class DueClock {
  public:
@@ -28,4 +28,4 @@ class DueClock {
   std::optional<Point> jumped_;  // the first reading since the last jump; nullopt: the clock is trusted
 };
 
-}  // namespace tenure::delay
+}  // namespace tenure::scheduled

@@ -16,11 +16,11 @@
 #include <string>
 #include <vector>
 
-#include "delay/due_clock.hpp"
+#include "storage/scheduled/due_clock.hpp"
 #include "tenure/events.hpp"
 #include "tenure/term.hpp"
 
-namespace tenure::delay {
+namespace tenure::scheduled {
 
 /// The waiting room of one queue. Threads: its source's.
 class IWaitingRoom {
@@ -98,4 +98,4 @@ class Promoter {
   TermIdentity term_;
 };
 
-}  // namespace tenure::delay
+}  // namespace tenure::scheduled

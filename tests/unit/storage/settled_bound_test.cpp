@@ -1,5 +1,5 @@
 /// A look at the waiting room begins where nothing appears any more, and never further.
-#include "delay/settled_bound.hpp"
+#include "storage/scheduled/settled_bound.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "base/random.hpp"
 
-namespace tenure::delay {
+namespace tenure::scheduled {
 namespace {
 
 TEST(SettledBound, BeginsAtTheFrontUntilAllThatMayAppearIsSeen) {
@@ -122,4 +122,4 @@ TEST(SettledBound, NothingAppearsBehindItInWhateverOrderTransactionsEnd) {
 }
 
 }  // namespace
-}  // namespace tenure::delay
+}  // namespace tenure::scheduled
