@@ -11,7 +11,7 @@
 #include "cli/pause_page.hpp"
 #include "consumer/postponements.hpp"
 #include "consumer/recovery_window.hpp"
-#include "pipeline/numbered_group.hpp"
+#include "consumer/supply/numbered_group.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -63,7 +63,7 @@ void addFailing(const std::vector<FailingMessage>& failing, const Consumers& con
 
 void addKept(const std::vector<ConsumersGroup>& groups, const Consumers& consumers, StoreReport& report) {
   for (const auto& [consumer, group] : groups)
-    if (consumers.have(consumer) && !pipeline::isReady(group))
+    if (consumers.have(consumer) && !supply::isReady(group))
       report.kept.push_back({consumer, group.group, group.turn.position + 1, group.kept.size(), group.turn.since});
 }
 

@@ -52,7 +52,7 @@ struct Take {  // → took
   BootTime until;
   std::optional<MessageId> ran{};  // its run is over already: whoever delivers it again, it stands for nobody
   // First, groups of which nothing is in hand are free, and where they stand; nullopt: they are not.
-  std::optional<std::vector<pipeline::SequenceState>> released{};
+  std::optional<std::vector<supply::SequenceState>> released{};
   bool ahead = false;  // before it is at their turn: only of what every lane has enough of
 };
 struct TakeTurn {  // a token for a start; in total order it is only looked at, and taken by Begin → turned
@@ -66,7 +66,7 @@ struct Park {  // give the head and what follows it in its group back → did
   BootTime until;
 };
 struct Release {  // groups of which nothing is in hand are free, and where they stand → did
-  std::vector<pipeline::SequenceState> states{};
+  std::vector<supply::SequenceState> states{};
 };
 struct Acknowledge {  // after the commit → acknowledged
   std::vector<Letter> settled;
@@ -85,7 +85,7 @@ struct Consult {    // where does the group stand? → consulted
   GroupId group;
 };
 struct Load {  // kept messages whose turn has come → loaded
-  pipeline::Ready ready;
+  supply::Ready ready;
 };
 struct Admit {  // in the transaction: its key → admitted
   Letter message;
@@ -120,7 +120,7 @@ struct Commit {
   std::size_t voids = 0;          // the first lanes of which nothing is in work any more
   std::vector<Letter> settled{};  // to be acknowledged, here where source and store share transactions
   std::vector<Message> others{};
-  pipeline::NumberWrites numbers{};
+  supply::NumberWrites numbers{};
 };
 struct Resolve {};  // what became of the commit? → resolved
 struct Abandon {};  // roll the transaction back → did

@@ -128,7 +128,7 @@ bool Delivery::refusedByStore(const MessageId& id, const std::string& why, bool 
 
 /// Nullopt: it is handled like any other. A number that is skipped and has come all the same needs no skip.
 std::optional<Decision> Delivery::findTurn(const Now& now) {
-  using pipeline::Turn;
+  using supply::Turn;
   const Turn turn = numbers_.turnOf(message());
   const bool hasCome = turn == Turn::behind || turn == Turn::conflicting || turn == Turn::reused;
   if (hasCome && isSkip()) return dropRepeat();

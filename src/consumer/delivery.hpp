@@ -69,7 +69,7 @@ class Delivery {
   };
   struct GoesOn {};  // it is looked at again
   struct GivesUp {   // the numbers before it
-    pipeline::Gap gap;
+    supply::Gap gap;
   };
   struct Ends {  // the term; nullopt: for what troubles it already
     std::optional<Error> why{};

@@ -7,8 +7,8 @@ namespace {
 
 constexpr std::size_t windowBytes = 64U << 20U;
 
-pipeline::Dispatcher dispatcherOf(const ConsumerOptions& options) {
-  std::optional<pipeline::Coalescer> coalescer;
+supply::Dispatcher dispatcherOf(const ConsumerOptions& options) {
+  std::optional<supply::Coalescer> coalescer;
   if (options.coalesce == Coalesce::byKey) coalescer.emplace(options.coalesceKey, options.coalesceAhead);
   return {{options.laneWindow, windowBytes, recoveryWindowOf(options).front},
           1 + options.ordering.lanes,

@@ -269,7 +269,7 @@ Action Lane::emptied(const Now& now) {
   return over(state_.options.idleWait > 0ms && !now.stopAsked);
 }
 
-Action Lane::loaded(const pipeline::Ready& ready, std::vector<Message> messages, std::vector<MessageHistory> histories,
+Action Lane::loaded(const supply::Ready& ready, std::vector<Message> messages, std::vector<MessageHistory> histories,
                     const Now& now) {
   outages_.wentWell(Side::store, now);
   state_.histories.know(std::move(histories));

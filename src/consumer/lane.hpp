@@ -64,7 +64,7 @@ class Lane {
   Action recalled(const ConsumerState& left, const Now& now);
   Action reopened(std::vector<NumberedGroup> groups, const Now& now);
   Action consulted(const Consult& asked, const GroupTurn& turn, const Now& now);
-  Action loaded(const pipeline::Ready& ready, std::vector<Message> messages, std::vector<MessageHistory> histories,
+  Action loaded(const supply::Ready& ready, std::vector<Message> messages, std::vector<MessageHistory> histories,
                 const Now& now);
   Action took(Share share, const Now& now);
   Action turned(std::optional<BootTime> heldUntil, const Now& now);
@@ -94,7 +94,7 @@ class Lane {
   /// Which forgets keys.
   void sweep(BootTime now) { sweeper_.start(now); }
   /// Before the lanes begin: where all groups stand.
-  std::vector<pipeline::SequenceState> takeSequenceStates();
+  std::vector<supply::SequenceState> takeSequenceStates();
   /// What it knows of suspects that the source has not delivered again since it was attached anew.
   std::vector<MessageHistory> takeHistories() { return state_.histories.takeAll(); }
   /// What is worth telling since the last call; what a transaction did is told when it is durable.
@@ -144,7 +144,7 @@ class Lane {
   void noteRecord(const Now& now);
   void report(const Now& now);
   Action leaveQueue(Receipt receipt, const Now& now);
-  std::vector<pipeline::SequenceState> groupStates();
+  std::vector<supply::SequenceState> groupStates();
   bool mayRelease() const noexcept;
   Park park();
   void forgetTransaction() noexcept;

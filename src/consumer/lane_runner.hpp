@@ -32,7 +32,7 @@ class LaneRunner final {
   /// Whatever is open is rolled back.
   void letGo() noexcept;
   /// Before the lanes: where all groups stand, for them.
-  std::vector<pipeline::SequenceState> takeSequenceStates() { return lane_->takeSequenceStates(); }
+  std::vector<supply::SequenceState> takeSequenceStates() { return lane_->takeSequenceStates(); }
   std::vector<MessageHistory> takeHistories() { return lane_->takeHistories(); }
 
  private:
@@ -88,9 +88,9 @@ class LaneRunner final {
   /// False: the store has the message's key already.
   Result<bool> book(const WriteDeadLetter& deadLetter);
   Result<void> book(const Commit& commit);
-  Result<void> book(const pipeline::NumberWrites& numbers);
+  Result<void> book(const supply::NumberWrites& numbers);
   Result<void> commitAlone(Result<void> done);
-  Result<std::vector<Message>> keptMessages(const pipeline::Ready& ready);
+  Result<std::vector<Message>> keptMessages(const supply::Ready& ready);
   Result<void> forgetAttempts(const Prune& prune);
   void foretell(std::span<const Message> messages);
   Transaction& handed() noexcept;

@@ -137,7 +137,7 @@ Result<void> LaneRunner::book(const Commit& commit) {
   return done ? transaction_->commit() : done;
 }
 
-Result<void> LaneRunner::book(const pipeline::NumberWrites& numbers) {
+Result<void> LaneRunner::book(const supply::NumberWrites& numbers) {
   Result<void> done;
   for (const KeptMessage& message : numbers.kept)
     if (done) done = transaction_->keep(name_, message);
@@ -221,7 +221,7 @@ Action LaneRunner::perform(Load& load) {
   return lane_->loaded(load.ready, *std::move(messages), std::move(histories), now());
 }
 
-Result<std::vector<Message>> LaneRunner::keptMessages(const pipeline::Ready& ready) {
+Result<std::vector<Message>> LaneRunner::keptMessages(const supply::Ready& ready) {
   std::vector<Message> messages;
   if (const Result<void> begun = begin(); !begun) return begun.error();
   for (const std::int64_t number : ready.numbers) {

@@ -12,7 +12,7 @@ bool Lane::joins(const Now& now) const {
   const std::size_t taken = queue_.settled() + queue_.joined();
   if (!state_.together || taken < queue_.apart() || queue_.areAlone() || taken >= queue_.size()) return false;
   if (queue_.held() > 0 && taken >= queue_.held()) return false;
-  if (numbers_.turnOf(*queue_.head()) > pipeline::Turn::next) return false;
+  if (numbers_.turnOf(*queue_.head()) > supply::Turn::next) return false;
   const std::size_t most = std::min({queue_.granted(), committer_.size(), queue_.size()});
   if (taken >= most || now.transactionIsFull) return false;
   const bool lonely = queue_.joined() == 0 && most - taken < 2;
@@ -164,14 +164,14 @@ bool Lane::mayRelease() const noexcept {
          (queue_.settled() == 0 && queue_.held() == 0 && !numbers_.isVisiting());
 }
 
-std::vector<pipeline::SequenceState> Lane::groupStates() {
+std::vector<supply::SequenceState> Lane::groupStates() {
   if (state_.role != Role::lane) return {};
   return numbers_.giveUpAll([this](const GroupId& group) {
     return std::ranges::any_of(queue_.letters(), [&](const Letter& letter) { return letter->group == group; });
   });
 }
 
-std::vector<pipeline::SequenceState> Lane::takeSequenceStates() {
+std::vector<supply::SequenceState> Lane::takeSequenceStates() {
   return numbers_.giveUpAll([](const GroupId&) { return false; });
 }
 

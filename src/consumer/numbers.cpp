@@ -8,7 +8,7 @@ namespace tenure::consuming {
 namespace {
 
 using namespace std::chrono_literals;
-using pipeline::Turn;
+using supply::Turn;
 
 std::string named(const GroupId& group) { return "group \"" + escaped(group.value) + "\""; }
 
@@ -28,7 +28,7 @@ Turn Numbers::turnOf(const Message& message) const { return sequencer_ ? sequenc
 
 void Numbers::keep(const Message& message, const Now& now) {
   sequencer_->keep(message, now.wall);
-  state_.booking.news.push_back(MessageKept{message.id.value, message.group.value, *pipeline::numberOf(message),
+  state_.booking.news.push_back(MessageKept{message.id.value, message.group.value, *supply::numberOf(message),
                                             sequencer_->expected(message.group)});
 }
 
@@ -36,7 +36,7 @@ void Numbers::settle(const Message& message, const Now& now) {
   if (sequencer_) sequencer_->settle(message, now.wall);
 }
 
-pipeline::NumberWrites Numbers::writes() const { return sequencer_ ? sequencer_->writes() : pipeline::NumberWrites{}; }
+supply::NumberWrites Numbers::writes() const { return sequencer_ ? sequencer_->writes() : supply::NumberWrites{}; }
 
 void Numbers::committed() {
   if (sequencer_) sequencer_->committed();
@@ -46,8 +46,8 @@ void Numbers::undone() noexcept {
   if (sequencer_) sequencer_->undone();
 }
 
-std::optional<pipeline::Gap> Numbers::gapOf(const GroupId& group, const Now& now) const {
-  const pipeline::Gap gap = sequencer_->gapOf(group, now.wall);
+std::optional<supply::Gap> Numbers::gapOf(const GroupId& group, const Now& now) const {
+  const supply::Gap gap = sequencer_->gapOf(group, now.wall);
   return gap.first > gap.last ? std::nullopt : std::optional(gap);
 }
 
@@ -56,12 +56,12 @@ Error Numbers::tooMany(const GroupId& group) const {
                                " wait for number " + std::to_string(sequencer_->expected(group))};
 }
 
-void Numbers::tellOf(const pipeline::Gap& gap) {
+void Numbers::tellOf(const supply::Gap& gap) {
   state_.tell(GapFound{gap.group.value, gap.first, gap.waiting, gap.age});
   sequencer_->told(gap);
 }
 
-void Numbers::skip(const pipeline::Gap& gap, const Now& now) {
+void Numbers::skip(const supply::Gap& gap, const Now& now) {
   sequencer_->skip(gap, now.wall);
   state_.booking.news.push_back(GapSkipped{gap.group.value, gap.first, gap.last});
 }
@@ -97,7 +97,7 @@ void Numbers::tellOfGaps(const Now& now) {
   while (const auto gap = sequencer_->untold(now.wall)) tellOf(*gap);
 }
 
-Numbers::Tending Numbers::tendGap(const pipeline::Gap& gap) const {
+Numbers::Tending Numbers::tendGap(const supply::Gap& gap) const {
   switch (state_.options.whenGapIsOld) {
     case GapPolicy::wait: return {};
     case GapPolicy::stop:
@@ -113,12 +113,12 @@ void Numbers::took(Share& share) {
   visit_ = std::move(share.visit);
 }
 
-std::optional<pipeline::SequenceState> Numbers::giveUp(const GroupId& group) {
+std::optional<supply::SequenceState> Numbers::giveUp(const GroupId& group) {
   return sequencer_ ? sequencer_->giveUp(group) : std::nullopt;
 }
 
-std::vector<pipeline::SequenceState> Numbers::giveUpAll(const std::function<bool(const GroupId&)>& but) {
-  return sequencer_ ? sequencer_->giveUpAll(but) : std::vector<pipeline::SequenceState>{};
+std::vector<supply::SequenceState> Numbers::giveUpAll(const std::function<bool(const GroupId&)>& but) {
+  return sequencer_ ? sequencer_->giveUpAll(but) : std::vector<supply::SequenceState>{};
 }
 
 }  // namespace tenure::consuming

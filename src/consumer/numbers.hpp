@@ -12,7 +12,7 @@
 
 #include "consumer/actions.hpp"
 #include "consumer/lane_state.hpp"
-#include "pipeline/sequencer.hpp"
+#include "consumer/supply/sequencer.hpp"
 
 namespace tenure::consuming {
 
@@ -25,26 +25,26 @@ class Numbers {
   void reopened(std::vector<NumberedGroup> groups);
   void consulted(const GroupId& group, const GroupTurn& turn) { sequencer_->load(group, turn); }
 
-  pipeline::Turn turnOf(const Message& message) const;
-  bool isUnknown(const Message& message) const { return turnOf(message) == pipeline::Turn::unknown; }
+  supply::Turn turnOf(const Message& message) const;
+  bool isUnknown(const Message& message) const { return turnOf(message) == supply::Turn::unknown; }
 
   // Part of the open transaction.
   void keep(const Message& message, const Now& now);
   void settle(const Message& message, const Now& now);
-  pipeline::NumberWrites writes() const;
+  supply::NumberWrites writes() const;
   /// Whether its commit makes messages ready.
   bool readies() const noexcept { return sequencer_ && sequencer_->readies(); }
   void committed();
   void undone() noexcept;
 
   /// What a crowded group waits for; nullopt: its next ones are ready.
-  std::optional<pipeline::Gap> gapOf(const GroupId& group, const Now& now) const;
+  std::optional<supply::Gap> gapOf(const GroupId& group, const Now& now) const;
   Error tooMany(const GroupId& group) const;
-  void tellOf(const pipeline::Gap& gap);
-  void skip(const pipeline::Gap& gap, const Now& now);
+  void tellOf(const supply::Gap& gap);
+  void skip(const supply::Gap& gap, const Now& now);
 
   struct GiveUp {
-    pipeline::Gap gap;
+    supply::Gap gap;
   };
   /// Between two transactions: what has come to its turn, and what does not come.
   using Tending = std::variant<std::monostate, Load, GiveUp, Error>;
@@ -55,22 +55,22 @@ class Numbers {
     bool expects = false;       // a predecessor may have died of some
   };
   Tending tend(const Situation& situation, const Now& now);
-  void loaded(const pipeline::Ready& ready) { sequencer_->took(ready); }
+  void loaded(const supply::Ready& ready) { sequencer_->took(ready); }
 
   // From the scheduler, and to it.
   void took(Share& share);
   bool isVisiting() const noexcept { return visit_.has_value(); }
   bool hasReady() const { return sequencer_ && sequencer_->ready(1); }
-  std::optional<pipeline::SequenceState> giveUp(const GroupId& group);
-  std::vector<pipeline::SequenceState> giveUpAll(const std::function<bool(const GroupId&)>& but);
+  std::optional<supply::SequenceState> giveUp(const GroupId& group);
+  std::vector<supply::SequenceState> giveUpAll(const std::function<bool(const GroupId&)>& but);
 
  private:
   Tending tendVisited(const Situation& situation, const Now& now);
-  Tending tendGap(const pipeline::Gap& gap) const;
+  Tending tendGap(const supply::Gap& gap) const;
   void tellOfGaps(const Now& now);
 
   LaneState& state_;
-  std::optional<pipeline::Sequencer> sequencer_;
+  std::optional<supply::Sequencer> sequencer_;
   bool reopened_ = false;
   std::optional<Visit> visit_;
   BootTime nextGapCheck_ = BootTime::min();

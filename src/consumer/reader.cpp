@@ -99,7 +99,7 @@ Result<void> Engine::watchGaps(const Term& term, const std::stop_token& stop) {
   const Duration pace = std::clamp<Duration>(setting_.options.gapLimit / 10, 10ms, 1s);
   if (setting_.clock.now() >= termState_.nextTelling) {
     const Emitter emit(setting_.events, setting_.clock, term.identity().election);
-    for (const pipeline::Gap& gap : dispatcher_->tellOfGaps(setting_.clock.wallNow(), setting_.options.gapLimit))
+    for (const supply::Gap& gap : dispatcher_->tellOfGaps(setting_.clock.wallNow(), setting_.options.gapLimit))
       emit(GapFound{gap.group.value, gap.first, gap.waiting, gap.age}, term.token());
     termState_.nextTelling = setting_.clock.now() + pace;
   }

@@ -5,7 +5,7 @@
 
 namespace tenure::consuming {
 
-SharedDispatcher::SharedDispatcher(pipeline::Dispatcher dispatcher, std::size_t lanes, const IClock& clock,
+SharedDispatcher::SharedDispatcher(supply::Dispatcher dispatcher, std::size_t lanes, const IClock& clock,
                                    IThreads& threads)
     : clock_(clock),
       ready_(threads.makeSignal()),
@@ -84,7 +84,7 @@ void SharedDispatcher::callForLook() {
   if (dispatcher_.wantsLook()) callReader(Call::atOnce);
 }
 
-Share SharedDispatcher::shareOf(std::size_t lane, pipeline::Dispatcher::Share given) {
+Share SharedDispatcher::shareOf(std::size_t lane, supply::Dispatcher::Share given) {
   if (!given.messages.empty()) lanes_[lane].took = clock_.now();
   Share share;
   share.messages = std::move(given.messages);
@@ -112,8 +112,8 @@ std::vector<MessageHistory> SharedDispatcher::historiesOf(std::span<const Messag
 }
 
 /// What is ready for its group is owed to it.
-void SharedDispatcher::put(pipeline::SequenceState state) {
-  if (const std::size_t ready = pipeline::readyCount(state.group); ready > 0)
+void SharedDispatcher::put(supply::SequenceState state) {
+  if (const std::size_t ready = supply::readyCount(state.group); ready > 0)
     dispatcher_.owe(state.group.group.value, ready);
   sequenceStates_.put(std::move(state));
 }
@@ -140,9 +140,9 @@ Receipt SharedDispatcher::acknowledge(std::size_t lane, const Acknowledge& done,
   return {.readAgain = dispatcher_.mustBeReadAgain()};
 }
 
-void SharedDispatcher::release(std::size_t lane, std::vector<pipeline::SequenceState> states) {
+void SharedDispatcher::release(std::size_t lane, std::vector<supply::SequenceState> states) {
   const std::lock_guard lock(mutex_);
-  for (pipeline::SequenceState& state : states) put(std::move(state));
+  for (supply::SequenceState& state : states) put(std::move(state));
   dispatcher_.release(lane);
   callForLook();
   wakeLane();
@@ -161,13 +161,13 @@ void SharedDispatcher::park(std::size_t lane, Parked parked, BootTime until) {
 std::optional<BootTime> SharedDispatcher::takeTurn(const GroupId& group) {
   const std::lock_guard lock(mutex_);
   const BootTime now = clock_.now();
-  return pipeline::laterThan(now, dispatcher_.takeTurn(group, now));
+  return supply::laterThan(now, dispatcher_.takeTurn(group, now));
 }
 
 std::optional<BootTime> SharedDispatcher::takeSuspectsTurn(const GroupId& group) {
   const std::lock_guard lock(mutex_);
   const BootTime now = clock_.now();
-  return pipeline::laterThan(now, dispatcher_.takeSuspectsTurn(group, now));
+  return supply::laterThan(now, dispatcher_.takeSuspectsTurn(group, now));
 }
 
 void SharedDispatcher::excuse(std::size_t lane, bool excused) noexcept {
@@ -270,9 +270,9 @@ bool SharedDispatcher::mustBeReadAgain() const {
   return dispatcher_.mustBeReadAgain();
 }
 
-void SharedDispatcher::adopt(std::vector<pipeline::SequenceState> states) {
+void SharedDispatcher::adopt(std::vector<supply::SequenceState> states) {
   const std::lock_guard lock(mutex_);
-  for (pipeline::SequenceState& state : states) put(std::move(state));
+  for (supply::SequenceState& state : states) put(std::move(state));
 }
 
 bool SharedDispatcher::isEmpty() const {
@@ -282,12 +282,12 @@ bool SharedDispatcher::isEmpty() const {
 
 void SharedDispatcher::visitGaps(WallTime now, std::chrono::milliseconds limit) {
   const std::lock_guard lock(mutex_);
-  for (const pipeline::Gap& gap : sequenceStates_.overdue(now, limit))
+  for (const supply::Gap& gap : sequenceStates_.overdue(now, limit))
     if (!dispatcher_.knows(gap.group.value)) dispatcher_.owe(gap.group.value, 0);
   ready_->notifyAll();
 }
 
-std::vector<pipeline::Gap> SharedDispatcher::tellOfGaps(WallTime now, std::chrono::milliseconds limit) {
+std::vector<supply::Gap> SharedDispatcher::tellOfGaps(WallTime now, std::chrono::milliseconds limit) {
   const std::lock_guard lock(mutex_);
   return sequenceStates_.tell(now, limit);
 }

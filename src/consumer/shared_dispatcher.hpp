@@ -10,8 +10,8 @@
 
 #include "base/threads.hpp"
 #include "consumer/actions.hpp"
-#include "pipeline/dispatcher.hpp"
-#include "pipeline/sequence_states.hpp"
+#include "consumer/supply/dispatcher.hpp"
+#include "consumer/supply/sequence_states.hpp"
 
 namespace tenure::consuming {
 
@@ -19,7 +19,7 @@ namespace tenure::consuming {
 class SharedDispatcher {
  public:
   /// Lane numbers are 0..lanes-1. Borrows the clock.
-  SharedDispatcher(pipeline::Dispatcher dispatcher, std::size_t lanes, const IClock& clock, IThreads& threads);
+  SharedDispatcher(supply::Dispatcher dispatcher, std::size_t lanes, const IClock& clock, IThreads& threads);
 
   // Lanes.
 
@@ -30,7 +30,7 @@ class SharedDispatcher {
   /// A handler is about to start: for whom else.
   std::vector<Message> begin(const Message& message);
   Receipt acknowledge(std::size_t lane, const Acknowledge& done, bool alsoAtSource);
-  void release(std::size_t lane, std::vector<pipeline::SequenceState> states);
+  void release(std::size_t lane, std::vector<supply::SequenceState> states);
   std::vector<MessageHistory> historiesOf(std::span<const Message> messages);
   void park(std::size_t lane, Parked parked, BootTime until);
   /// As WorkerContext's.
@@ -69,13 +69,13 @@ class SharedDispatcher {
   bool mustBeReadAgain() const;
 
   /// Where groups stand before the lanes begin.
-  void adopt(std::vector<pipeline::SequenceState> states);
+  void adopt(std::vector<supply::SequenceState> states);
   /// Nothing waits, and nothing is in hand.
   bool isEmpty() const;
   /// Has lanes look at groups that miss something for so long, where nothing of them is here.
   void visitGaps(WallTime now, std::chrono::milliseconds limit);
   /// Of groups that no lane has in hand, each gap once.
-  std::vector<pipeline::Gap> tellOfGaps(WallTime now, std::chrono::milliseconds limit);
+  std::vector<supply::Gap> tellOfGaps(WallTime now, std::chrono::milliseconds limit);
 
   std::size_t room() const;
   bool wantsMore() const;
@@ -106,9 +106,9 @@ class SharedDispatcher {
     std::atomic<Duration> progress{};
   };
 
-  Share shareOf(std::size_t lane, pipeline::Dispatcher::Share given);
+  Share shareOf(std::size_t lane, supply::Dispatcher::Share given);
   std::vector<MessageHistory> extractPasts(std::span<const Message> messages);
-  void put(pipeline::SequenceState state);
+  void put(supply::SequenceState state);
   enum class Call { whenItWaits, atOnce };
   void callReader(Call call);
   void callForLook();
@@ -128,10 +128,10 @@ class SharedDispatcher {
   const std::unique_ptr<ISignal> ready_;   // for lanes
   const std::unique_ptr<ISignal> called_;  // for the reader
   std::stop_source interrupt_;
-  pipeline::Dispatcher dispatcher_;
+  supply::Dispatcher dispatcher_;
   std::vector<Lane> lanes_;
   std::unordered_map<MessageId, MessageHistory> histories_;
-  pipeline::SequenceStates sequenceStates_;
+  supply::SequenceStates sequenceStates_;
   std::vector<Message> toAcknowledge_;
   bool isSerialized_ = false;
   int watching_ = 0;     // lanes that wait for their turn beside those at work

@@ -34,7 +34,7 @@ bool TotalOrder::mustReadOn() const noexcept {
 }
 
 std::size_t TotalOrder::wants(std::size_t atMost) const noexcept {
-  if (coalescer_) return pipeline::Coalescer::page;
+  if (coalescer_) return supply::Coalescer::page;
   return std::max(atMost, horizon_ - std::min(horizon_, waiting_.size()));
 }
 
@@ -44,7 +44,7 @@ void TotalOrder::receive(std::vector<Message> messages, const std::optional<Mess
   asked_ = true;
   dry_ = messages.empty();
   if (coalescer_) {
-    using Named = pipeline::Coalescer::Named;
+    using Named = supply::Coalescer::Named;
     std::unordered_set<MessageId> named = survey_.named;
     if (ran) named.insert(*ran);
     const bool wasTheOnlyOne = survey_.named.size() == 1 && survey_.first == 0 && !ran;

@@ -13,9 +13,9 @@
 
 #include "consumer/actions.hpp"
 #include "consumer/recovery_window.hpp"
+#include "consumer/supply/coalescer.hpp"
+#include "consumer/supply/throttle.hpp"
 #include "consumer/values.hpp"
-#include "pipeline/coalescer.hpp"
-#include "pipeline/throttle.hpp"
 #include "tenure/consumer.hpp"
 #include "tenure/spi/store.hpp"
 
@@ -50,8 +50,8 @@ class TotalOrder {
 
  private:
   const bool looks_;  // for suspects
-  std::optional<pipeline::Coalescer> coalescer_;
-  pipeline::Throttle throttle_;
+  std::optional<supply::Coalescer> coalescer_;
+  supply::Throttle throttle_;
   Survey survey_;
   std::size_t horizon_ = 0;
   bool isSurveyed_ = false;

@@ -11,7 +11,7 @@
 
 #include "consumer/head_of_line_block.hpp"
 #include "consumer/postponements.hpp"
-#include "pipeline/sequencer.hpp"
+#include "consumer/supply/sequencer.hpp"
 #include "tenure/events.hpp"
 #include "tenure/message.hpp"
 #include "tenure/spi/store.hpp"
@@ -86,8 +86,8 @@ struct Share {
   std::vector<Message> messages;
   std::size_t covered = 0;  // the first of them that may begin without being on record
   std::vector<MessageHistory> histories{};
-  bool areCounted = false;                            // each start, by a rate limit
-  std::optional<pipeline::SequenceState> sequence{};  // of their group, or the visited one, where it is known
+  bool areCounted = false;                          // each start, by a rate limit
+  std::optional<supply::SequenceState> sequence{};  // of their group, or the visited one, where it is known
   std::optional<Visit> visit{};
   std::vector<MessageHeldBack> heldBack{};  // what others have to wait for
   std::optional<Survey> survey{};           // the source was read as far as a predecessor can have gone
@@ -101,7 +101,7 @@ struct Parked {
   std::vector<Message> messages;            // all it had of the group from the source, in order
   std::vector<MessageHistory> histories{};  // of those of which something is known, also of the group's that were kept
   GroupId group{};
-  std::optional<pipeline::SequenceState> sequence{};
+  std::optional<supply::SequenceState> sequence{};
   std::size_t unbegun = 0;  // of the group's messages whose tokens the scheduler has taken
 };
 

@@ -33,7 +33,7 @@ class IWorkerContext {
   virtual Result<void> attach(const Attach& attach) = 0;
   virtual Result<Share> take(Take take) = 0;
   /// Groups of which nothing is left in its hands are free. Of those that follow numbers: where they stand.
-  virtual void release(std::vector<pipeline::SequenceState> states) = 0;
+  virtual void release(std::vector<supply::SequenceState> states) = 0;
   virtual void park(Parked parked, BootTime until) = 0;
   /// Nullopt: a token of the rate limits was taken for a start of this group. Else when to ask again, which may have
   /// passed by now.

@@ -45,7 +45,7 @@ Result<Receipt> Engine::TotalContext::acknowledge(const Acknowledge& done) {
 
 bool Engine::RecoveryContext::isDone() const { return filled_ && !dispatcher_.hasSuspects(mainWorker); }
 void Engine::RecoveryContext::reportProgress() noexcept { dispatcher_.reportProgress(mainWorker); }
-void Engine::RecoveryContext::release(std::vector<pipeline::SequenceState> states) {
+void Engine::RecoveryContext::release(std::vector<supply::SequenceState> states) {
   dispatcher_.release(mainWorker, std::move(states));
 }
 void Engine::RecoveryContext::park(Parked parked, BootTime until) {

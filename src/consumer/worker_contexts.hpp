@@ -19,11 +19,11 @@ class Engine::TotalContext final : public IWorkerContext {
   Result<QueueIdentity> identity() override { return of_.identity(stopToken()); }
   Result<void> attach(const Attach& attach) override;
   Result<Share> take(Take take) override;
-  void release(std::vector<pipeline::SequenceState>) override {}
+  void release(std::vector<supply::SequenceState>) override {}
   void park(Parked, BootTime) override {}
   std::optional<BootTime> takeTurn(const GroupId& group) override {
     const BootTime now = of_.clock.now();
-    return pipeline::laterThan(now, order().mayBegin(group, now));
+    return supply::laterThan(now, order().mayBegin(group, now));
   }
   bool isLimited() const override { return engine_.order_->limitsAnything(); }
   std::vector<Message> begin(const Message& message) override { return order().begin(message, of_.clock.now()); }
@@ -62,7 +62,7 @@ class Engine::RecoveryContext final : public IWorkerContext {
   Result<QueueIdentity> identity() override { return of_.identity(stopToken()); }
   Result<void> attach(const Attach& attach) override;
   Result<Share> take(Take take) override;
-  void release(std::vector<pipeline::SequenceState> states) override;
+  void release(std::vector<supply::SequenceState> states) override;
   void park(Parked parked, BootTime until) override;
   std::optional<BootTime> takeTurn(const GroupId& group) override { return dispatcher_.takeSuspectsTurn(group); }
   bool isLimited() const override { return false; }
@@ -107,9 +107,7 @@ class Engine::LaneContext final : public IWorkerContext, public IAccessWatch {
   Result<ConsumerState> recall(const ConsumerName& consumer, WallTime now) override;
   Result<void> attach(const Attach&) override { return {}; }
   Result<Share> take(Take take) override;
-  void release(std::vector<pipeline::SequenceState> states) override {
-    dispatcher_.release(number_, std::move(states));
-  }
+  void release(std::vector<supply::SequenceState> states) override { dispatcher_.release(number_, std::move(states)); }
   void park(Parked parked, BootTime until) override { dispatcher_.park(number_, std::move(parked), until); }
   std::optional<BootTime> takeTurn(const GroupId& group) override { return dispatcher_.takeTurn(group); }
   bool isLimited() const override { return false; }

@@ -18,10 +18,10 @@
 #include <vector>
 
 #include "bench/help.hpp"
-#include "pipeline/coalescer.hpp"
-#include "pipeline/dispatcher.hpp"
-#include "pipeline/sequencer.hpp"
-#include "pipeline/throttle.hpp"
+#include "consumer/supply/coalescer.hpp"
+#include "consumer/supply/dispatcher.hpp"
+#include "consumer/supply/sequencer.hpp"
+#include "consumer/supply/throttle.hpp"
 #include "support/postgres_server.hpp"
 #include "support/sqlite_world.hpp"
 #include "support/terms.hpp"
@@ -90,12 +90,12 @@ Seconds digests(std::size_t count) {
 
 Seconds dispatcher(std::size_t count) {
   std::vector<Message> messages = messagesOf(count);
-  pipeline::Dispatcher dispatcher({.messages = count, .bytes = SIZE_MAX, .front = 256}, 2);
+  supply::Dispatcher dispatcher({.messages = count, .bytes = SIZE_MAX, .front = 256}, 2);
   return timed([&] {
     dispatcher.receive(std::move(messages));
     const BootTime now = BootClock::now();
     while (dispatcher.window() > 0) {
-      const pipeline::Dispatcher::Share taken = dispatcher.take(1, 64, now);
+      const supply::Dispatcher::Share taken = dispatcher.take(1, 64, now);
       dispatcher.acknowledge(1, taken.messages);
       dispatcher.release(1);
     }
@@ -104,7 +104,7 @@ Seconds dispatcher(std::size_t count) {
 
 Seconds throttle(std::size_t count) {
   const std::vector<Message> messages = messagesOf(count);
-  pipeline::Throttle throttle;
+  supply::Throttle throttle;
   throttle.apply({.queue = Rate{1e9, 1e9}, .eachGroup = Rate{1e8, 1e8}});
   std::size_t held = 0;
   const Seconds took = timed([&] {
@@ -120,7 +120,7 @@ Seconds throttle(std::size_t count) {
 
 Seconds coalesce(std::size_t count) {
   std::vector<Message> messages = messagesOf(count);
-  pipeline::Coalescer coalescer("", count);
+  supply::Coalescer coalescer("", count);
   return timed([&] {
     coalescer.sift(messages, {});
     for (const Message& message : messages) {
@@ -134,12 +134,12 @@ Seconds coalesce(std::size_t count) {
 /// In batches of 64, as a consumer has them.
 Seconds numbers(std::size_t count) {
   const std::vector<Message> messages = messagesOf(count);
-  pipeline::Sequencer sequencer(ConsumerName{"orders"}, 60s, 1000);
+  supply::Sequencer sequencer(ConsumerName{"orders"}, 60s, 1000);
   std::size_t written = 0;
   return timed([&] {
     for (std::size_t i = 0; i < count; ++i) {
       const Message& message = messages[i];
-      if (sequencer.turnOf(message) == pipeline::Turn::unknown) sequencer.load(message.group, {});
+      if (sequencer.turnOf(message) == supply::Turn::unknown) sequencer.load(message.group, {});
       sequencer.settle(message, WallTime{});
       if (i % 64 != 63 && i + 1 != count) continue;
       written += sequencer.writes().turns.size();

@@ -230,7 +230,7 @@ bool Ghost::hasHadItsPlace(const Known& known) const {
 }
 
 void Ghost::checkPlace(const NewMessage& message, int copy, bool mayBeLate) {
-  if (pipeline::numberOf(message) || (lanes_ > 0 && message.group.value.empty())) return;
+  if (supply::numberOf(message) || (lanes_ > 0 && message.group.value.empty())) return;
   int& last = lastPlaces_[lanes_ > 0 ? message.group : GroupId{}];
   const int place = placeOf(copy);
   if (place < last && !mayBeLate) violated("S3: " + message.id.value + " comes after a later message");
@@ -263,7 +263,7 @@ void Ghost::acknowledged(const Message& message) {
     complain(coalescing_.stoodFor(copyOf(message)));
     return close(known);
   }
-  const char* promise = isKeyless() ? "G1: " : pipeline::numberOf(message) ? "N3: " : "S5: ";
+  const char* promise = isKeyless() ? "G1: " : supply::numberOf(message) ? "N3: " : "S5: ";
   violated(promise + message.id.value + " was acknowledged before its effect was durable");
 }
 

@@ -12,14 +12,14 @@ std::string name(const GroupId& group, std::int64_t number) {
 }  // namespace
 
 bool Numbers::keeps(const NewMessage& message) const {
-  const auto number = pipeline::numberOf(message);
+  const auto number = supply::numberOf(message);
   if (!number) return false;
   const auto kept = kept_.find({message.group, *number});
   return kept != kept_.end() && kept->second == message.body;
 }
 
 Complaint Numbers::effect(const NewMessage& message, MessageFate fate) {
-  const auto number = pipeline::numberOf(message);
+  const auto number = supply::numberOf(message);
   if (!number) return std::nullopt;
   Group& group = groups_[message.group];
   ended_.insert(message.body);

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "attempts.hpp"
-#include "pipeline/sequencer.hpp"
+#include "consumer/supply/sequencer.hpp"
 
 namespace tenure::simulation {
 

@@ -32,9 +32,9 @@ std::string backendOf(const std::string& path) {
 
 const std::map<std::string, int>& floors() {
   static const std::map<std::string, int> all{
-      {"base", 0},    {"messages", 1}, {"places", 1},   {"coordination", 1}, {"lease", 1},  {"process", 1},
-      {"storage", 2}, {"election", 2}, {"pipeline", 2}, {"producer", 2},     {"career", 3}, {"consumer", 3},
-      {"relay", 4},   {"ops", 4},      {"testing", 4},  {"http", 5},         {"cli", 6},    {"backends", 7}};
+      {"base", 0},    {"messages", 1}, {"places", 1},   {"coordination", 1}, {"lease", 1},    {"process", 1},
+      {"storage", 2}, {"election", 2}, {"producer", 2}, {"career", 3},       {"consumer", 3}, {"relay", 4},
+      {"ops", 4},     {"testing", 4},  {"http", 5},     {"cli", 6},          {"backends", 7}};
   return all;
 }
 

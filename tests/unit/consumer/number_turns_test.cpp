@@ -41,7 +41,7 @@ class NumberTurns : public PartTest {
 
 TEST_F(NumberTurns, WhereTheyAreNotFollowedAnyMessageMayCome) {
   options.followNumbers = false;
-  EXPECT_EQ(numbers().turnOf(numbered(9)), pipeline::Turn::any);
+  EXPECT_EQ(numbers().turnOf(numbered(9)), supply::Turn::any);
   EXPECT_TRUE(numbers().areOpen());
   EXPECT_THAT(numbers().writes().turns, IsEmpty());
 }
@@ -53,8 +53,8 @@ TEST_F(NumberTurns, WhereAGroupStandsIsAskedForOnce) {
 
   numbers().consulted(GroupId{"a"}, {});
 
-  EXPECT_EQ(numbers().turnOf(numbered(1)), pipeline::Turn::next);
-  EXPECT_EQ(numbers().turnOf(numbered(2)), pipeline::Turn::early);
+  EXPECT_EQ(numbers().turnOf(numbered(1)), supply::Turn::next);
+  EXPECT_EQ(numbers().turnOf(numbered(2)), supply::Turn::early);
 }
 
 TEST_F(NumberTurns, WhatIsKeptIsWrittenWithTheCommitAndSinceWhenItWaits) {
@@ -62,7 +62,7 @@ TEST_F(NumberTurns, WhatIsKeptIsWrittenWithTheCommitAndSinceWhenItWaits) {
   now.wall += 1s;
 
   numbers().keep(numbered(2), now);
-  const pipeline::NumberWrites writes = numbers().writes();
+  const supply::NumberWrites writes = numbers().writes();
 
   ASSERT_THAT(writes.kept, SizeIs(1));
   EXPECT_EQ(writes.kept[0].message, numbered(2));

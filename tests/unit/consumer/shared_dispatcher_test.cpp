@@ -32,7 +32,7 @@ class SharedDispatcherTest : public testing::Test {
   }
 
   test::ManualClock clock_;
-  SharedDispatcher dispatcher_{pipeline::Dispatcher({.messages = 100, .bytes = 1000, .front = 3}, 3), 3, clock_,
+  SharedDispatcher dispatcher_{supply::Dispatcher({.messages = 100, .bytes = 1000, .front = 3}, 3), 3, clock_,
                                systemThreads()};
 };
 
@@ -67,7 +67,7 @@ TEST_F(SharedDispatcherTest, WhereTheStoreIsSharedWhoIsThroughGoesOn) {
 }
 
 TEST_F(SharedDispatcherTest, WhoWaitsForHisTurnGetsItWhenALaneTurnsOutToBeSlow) {
-  SharedDispatcher dispatcher{pipeline::Dispatcher({.messages = 100, .bytes = 1000, .front = 3}, 3), 3, systemClock(),
+  SharedDispatcher dispatcher{supply::Dispatcher({.messages = 100, .bytes = 1000, .front = 3}, 3), 3, systemClock(),
                               systemThreads()};
   dispatcher.serialize();
   dispatcher.receive(messagesOf({"0", "1"}));

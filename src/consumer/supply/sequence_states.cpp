@@ -1,8 +1,8 @@
-#include "pipeline/sequence_states.hpp"
+#include "consumer/supply/sequence_states.hpp"
 
 #include <utility>
 
-namespace tenure::pipeline {
+namespace tenure::supply {
 
 void SequenceStates::put(SequenceState state) {
   const GroupId group = state.group.group;
@@ -37,4 +37,4 @@ std::vector<Gap> SequenceStates::tell(WallTime now, std::chrono::milliseconds li
   return gaps;
 }
 
-}  // namespace tenure::pipeline
+}  // namespace tenure::supply

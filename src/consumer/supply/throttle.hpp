@@ -17,7 +17,7 @@
 #include "tenure/consumer.hpp"
 #include "tenure/values.hpp"
 
-namespace tenure::pipeline {
+namespace tenure::supply {
 
 /// Whoever asked at `now` has to wait until `due`; nullopt: for nothing. To be said where it was asked: a moment later
 /// `due` may have passed, and whoever compares it again takes what was refused for granted.
@@ -73,4 +73,4 @@ class Throttle {
   std::unordered_map<GroupId, Buckets::iterator> known_;
 };
 
-}  // namespace tenure::pipeline
+}  // namespace tenure::supply

@@ -25,7 +25,7 @@
 
 #include "tenure/message.hpp"
 
-namespace tenure::pipeline {
+namespace tenure::supply {
 
 class Coalescer {
  public:
@@ -99,4 +99,4 @@ class Coalescer {
   std::vector<std::int64_t> dropped_;  // with others
 };
 
-}  // namespace tenure::pipeline
+}  // namespace tenure::supply

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/dispatcher.hpp"
+#include "consumer/supply/dispatcher.hpp"
 #include "times.hpp"
 
-namespace tenure::pipeline {
+namespace tenure::supply {
 
 class DispatcherScene : public testing::Test {
  protected:
@@ -26,4 +26,4 @@ class DispatcherScene : public testing::Test {
   std::map<std::size_t, std::vector<Message>> held;
 };
 
-}  // namespace tenure::pipeline
+}  // namespace tenure::supply

@@ -1,10 +1,10 @@
 /// For whom a run stands, and who takes its place when it does not come.
-#include "pipeline/coalescer.hpp"
+#include "consumer/supply/coalescer.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tenure::pipeline {
+namespace tenure::supply {
 namespace {
 
 using testing::ElementsAre;
@@ -140,4 +140,4 @@ TEST_F(CoalescerTest, WhatIsUndoneHasDroppedNobody) {
 }
 
 }  // namespace
-}  // namespace tenure::pipeline
+}  // namespace tenure::supply

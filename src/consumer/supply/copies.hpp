@@ -10,10 +10,10 @@
 #include <set>
 #include <unordered_map>
 
-#include "pipeline/window.hpp"
+#include "consumer/supply/window.hpp"
 #include "tenure/values.hpp"
 
-namespace tenure::pipeline {
+namespace tenure::supply {
 
 class Copies {
  public:
@@ -58,4 +58,4 @@ class Copies {
   std::map<Hash, std::set<Number>> later_;
 };
 
-}  // namespace tenure::pipeline
+}  // namespace tenure::supply

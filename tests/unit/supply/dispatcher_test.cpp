@@ -1,5 +1,5 @@
 /// The dispatcher: who gets which messages, and what waits for whom.
-#include "pipeline/dispatcher.hpp"
+#include "consumer/supply/dispatcher.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include "base/random.hpp"
 #include "dispatcher_scene.hpp"
 
-namespace tenure::pipeline {
+namespace tenure::supply {
 namespace {
 
 using namespace std::chrono_literals;
@@ -430,4 +430,4 @@ TEST_P(DispatcherStorm, KeepsEveryGroupInOneLaneAndInItsOrder) {
 INSTANTIATE_TEST_SUITE_P(Seeds, DispatcherStorm, testing::Range(1, 201));
 
 }  // namespace
-}  // namespace tenure::pipeline
+}  // namespace tenure::supply

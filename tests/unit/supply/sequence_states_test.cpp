@@ -1,13 +1,13 @@
 /// Where groups stand while no lane has them, and what the dispatcher owes them.
-#include "pipeline/sequence_states.hpp"
+#include "consumer/supply/sequence_states.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "pipeline/dispatcher.hpp"
+#include "consumer/supply/dispatcher.hpp"
 #include "times.hpp"
 
-namespace tenure::pipeline {
+namespace tenure::supply {
 namespace {
 
 using namespace std::chrono_literals;
@@ -134,4 +134,4 @@ TEST_F(DispatcherVisits, ToLookAtAGapAreForgottenWithTheWindow) {
 }
 
 }  // namespace
-}  // namespace tenure::pipeline
+}  // namespace tenure::supply

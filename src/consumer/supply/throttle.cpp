@@ -1,10 +1,10 @@
-#include "pipeline/throttle.hpp"
+#include "consumer/supply/throttle.hpp"
 
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
-namespace tenure::pipeline {
+namespace tenure::supply {
 namespace {
 
 /// RateLimits has seen to it that the time of a whole burst does not overflow.
@@ -88,4 +88,4 @@ void Throttle::forgetOldest() {
   buckets_.pop_front();
 }
 
-}  // namespace tenure::pipeline
+}  // namespace tenure::supply

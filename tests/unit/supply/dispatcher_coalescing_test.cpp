@@ -4,7 +4,7 @@
 
 #include "dispatcher_scene.hpp"
 
-namespace tenure::pipeline {
+namespace tenure::supply {
 namespace {
 
 using namespace std::chrono_literals;
@@ -215,4 +215,4 @@ TEST_F(DispatcherCoalescing, OneThatMayHaveKilledStandsForNobody) {
 }
 
 }  // namespace
-}  // namespace tenure::pipeline
+}  // namespace tenure::supply

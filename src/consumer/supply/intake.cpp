@@ -1,10 +1,10 @@
-#include "pipeline/intake.hpp"
+#include "consumer/supply/intake.hpp"
 
 #include <algorithm>
 
 #include "base/assert.hpp"
 
-namespace tenure::pipeline {
+namespace tenure::supply {
 
 std::size_t Intake::room(std::size_t waitingBytes) const noexcept {
   if (waitingBytes >= limits_.bytes || (coalescer_ && !coalescer_->mayReadOn())) return 0;
@@ -91,4 +91,4 @@ bool Intake::mayLeaveSuccessor(const Message& message) const {
   return coalescer_ && (message.group.value.empty() || coalescer_->standsForOthers(message));
 }
 
-}  // namespace tenure::pipeline
+}  // namespace tenure::supply

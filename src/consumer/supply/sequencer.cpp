@@ -1,4 +1,4 @@
-#include "pipeline/sequencer.hpp"
+#include "consumer/supply/sequencer.hpp"
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 #include "base/validation.hpp"
 #include "messages/headers.hpp"
 
-namespace tenure::pipeline {
+namespace tenure::supply {
 namespace {
 
 /// For the id of the dead letter that tells of missing numbers: a group alone may be as long as an id.
@@ -255,11 +255,11 @@ std::optional<Gap> Sequencer::oldestGap(WallTime now, bool evenIfTold) const {
     if (isReady(group) || now - group.turn.since < gapLimit_) continue;
     const auto told = told_.find(id);
     if (!evenIfTold && told != told_.end() && told->second == group.turn.position + 1) continue;
-    if (const Gap gap = pipeline::gapOf(group, now); !oldest || gap.age > oldest->age) oldest = gap;
+    if (const Gap gap = supply::gapOf(group, now); !oldest || gap.age > oldest->age) oldest = gap;
   }
   return oldest;
 }
 
-Gap Sequencer::gapOf(const GroupId& group, WallTime now) const { return pipeline::gapOf(groups_.at(group), now); }
+Gap Sequencer::gapOf(const GroupId& group, WallTime now) const { return supply::gapOf(groups_.at(group), now); }
 
-}  // namespace tenure::pipeline
+}  // namespace tenure::supply

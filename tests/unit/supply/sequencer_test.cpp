@@ -1,4 +1,4 @@
-#include "pipeline/sequencer.hpp"
+#include "consumer/supply/sequencer.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include "tenure/spi/store.hpp"
 #include "times.hpp"
 
-namespace tenure::pipeline {
+namespace tenure::supply {
 namespace {
 
 using namespace std::chrono_literals;
@@ -333,4 +333,4 @@ TEST_F(SequencerTest, AMessageWhoseGroupIsNoneHasNoTurn) {
 }
 
 }  // namespace
-}  // namespace tenure::pipeline
+}  // namespace tenure::supply

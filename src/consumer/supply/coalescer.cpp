@@ -1,11 +1,11 @@
-#include "pipeline/coalescer.hpp"
+#include "consumer/supply/coalescer.hpp"
 
 #include <algorithm>
 #include <utility>
 
 #include "messages/headers.hpp"
 
-namespace tenure::pipeline {
+namespace tenure::supply {
 namespace {
 
 constexpr std::size_t bookkeeping = 256;  // bytes that a message costs beside its contents
@@ -167,4 +167,4 @@ void Coalescer::clear() {
   undone();
 }
 
-}  // namespace tenure::pipeline
+}  // namespace tenure::supply

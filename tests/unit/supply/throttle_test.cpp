@@ -1,4 +1,4 @@
-#include "pipeline/throttle.hpp"
+#include "consumer/supply/throttle.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace tenure::test {
 namespace {
 
 using namespace std::chrono_literals;
-using pipeline::Throttle;
+using supply::Throttle;
 using testing::ElementsAre;
 
 constexpr BootTime t0{1h};

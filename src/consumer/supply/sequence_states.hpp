@@ -5,9 +5,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "pipeline/sequencer.hpp"
+#include "consumer/supply/sequencer.hpp"
 
-namespace tenure::pipeline {
+namespace tenure::supply {
 
 class SequenceStates {
  public:
@@ -28,4 +28,4 @@ class SequenceStates {
   std::unordered_map<GroupId, SequenceState> closed_;
 };
 
-}  // namespace tenure::pipeline
+}  // namespace tenure::supply

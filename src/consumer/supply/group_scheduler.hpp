@@ -34,14 +34,14 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/copies.hpp"
-#include "pipeline/throttle.hpp"
-#include "pipeline/window.hpp"
+#include "consumer/supply/copies.hpp"
+#include "consumer/supply/throttle.hpp"
+#include "consumer/supply/window.hpp"
 #include "tenure/consumer_events.hpp"
 #include "tenure/message.hpp"
 #include "tenure/values.hpp"
 
-namespace tenure::pipeline {
+namespace tenure::supply {
 
 /// A message that was received, under its number.
 struct Entry {
@@ -212,4 +212,4 @@ class GroupScheduler {
   std::size_t waitingBytes_ = 0;
 };
 
-}  // namespace tenure::pipeline
+}  // namespace tenure::supply

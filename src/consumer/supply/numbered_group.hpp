@@ -7,7 +7,7 @@
 
 #include "tenure/spi/store.hpp"
 
-namespace tenure::pipeline {
+namespace tenure::supply {
 
 /// A group that waits for a number, and has for a while.
 struct Gap {
@@ -42,4 +42,4 @@ inline Gap gapOf(const NumberedGroup& group, WallTime now) {
 
 inline NumberedGroup::Mark markOf(const NewMessage& message) { return {message.id, digestOf(message.body)}; }
 
-}  // namespace tenure::pipeline
+}  // namespace tenure::supply

@@ -1,11 +1,11 @@
-#include "pipeline/dispatcher.hpp"
+#include "consumer/supply/dispatcher.hpp"
 
 #include <algorithm>
 #include <utility>
 
 #include "base/assert.hpp"
 
-namespace tenure::pipeline {
+namespace tenure::supply {
 
 void Dispatcher::receive(std::vector<Message> messages) {
   for (Intake::Received& next : intake_.receive(std::move(messages))) {
@@ -91,4 +91,4 @@ void Dispatcher::finish(std::size_t lane, const Message& message, bool hadRun, b
   scheduler_.addFirst(*done.line, {done.number, *std::move(successor), true});
 }
 
-}  // namespace tenure::pipeline
+}  // namespace tenure::supply

@@ -25,11 +25,11 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/numbered_group.hpp"
+#include "consumer/supply/numbered_group.hpp"
 #include "tenure/consumer.hpp"
 #include "tenure/spi/store.hpp"
 
-namespace tenure::pipeline {
+namespace tenure::supply {
 
 enum class Turn {
   any,  // it has no number
@@ -147,4 +147,4 @@ inline constexpr std::int64_t lastNumber = 1'000'000'000'000'000;
 /// The number that a message has in its group; nullopt when it has none, or no sound group; 0 when it is no number.
 std::optional<std::int64_t> numberOf(const NewMessage& message) noexcept;
 
-}  // namespace tenure::pipeline
+}  // namespace tenure::supply

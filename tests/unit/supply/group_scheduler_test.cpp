@@ -1,12 +1,12 @@
 /// The scheduler of groups by itself: turns, visits, looks, and who waits until when.
-#include "pipeline/group_scheduler.hpp"
+#include "consumer/supply/group_scheduler.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "times.hpp"
 
-namespace tenure::pipeline {
+namespace tenure::supply {
 namespace {
 
 using namespace std::chrono_literals;
@@ -245,4 +245,4 @@ TEST_F(GroupSchedulerTest, SuspectsAreTakenUpToTheirNumberWhateverTheLimits) {
 }
 
 }  // namespace
-}  // namespace tenure::pipeline
+}  // namespace tenure::supply

@@ -1,10 +1,10 @@
-#include "pipeline/group_scheduler.hpp"
+#include "consumer/supply/group_scheduler.hpp"
 
 #include <algorithm>
 
 #include "base/assert.hpp"
 
-namespace tenure::pipeline {
+namespace tenure::supply {
 
 // --- the source's order
 
@@ -358,4 +358,4 @@ std::optional<BootTime> GroupScheduler::nextDue() const noexcept {
   return heldBack_.empty() ? parked_.begin()->first : std::min(parked_.begin()->first, heldBack_.begin()->first);
 }
 
-}  // namespace tenure::pipeline
+}  // namespace tenure::supply

@@ -20,12 +20,12 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/coalescer.hpp"
-#include "pipeline/group_scheduler.hpp"
-#include "pipeline/window.hpp"
+#include "consumer/supply/coalescer.hpp"
+#include "consumer/supply/group_scheduler.hpp"
+#include "consumer/supply/window.hpp"
 #include "tenure/message.hpp"
 
-namespace tenure::pipeline {
+namespace tenure::supply {
 
 class Intake {
  public:
@@ -93,4 +93,4 @@ class Intake {
   std::size_t suspectWindow_ = 0;
 };
 
-}  // namespace tenure::pipeline
+}  // namespace tenure::supply

@@ -22,10 +22,10 @@
 #include <unordered_set>
 #include <vector>
 
-#include "pipeline/group_scheduler.hpp"
-#include "pipeline/intake.hpp"
+#include "consumer/supply/group_scheduler.hpp"
+#include "consumer/supply/intake.hpp"
 
-namespace tenure::pipeline {
+namespace tenure::supply {
 
 class Dispatcher {
  public:
@@ -118,4 +118,4 @@ class Dispatcher {
   std::deque<Suspect> suspects_;  // in source order
 };
 
-}  // namespace tenure::pipeline
+}  // namespace tenure::supply

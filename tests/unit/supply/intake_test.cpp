@@ -1,10 +1,10 @@
 /// The intake by itself: the window, its front, suspects, and for whom one stands.
-#include "pipeline/intake.hpp"
+#include "consumer/supply/intake.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tenure::pipeline {
+namespace tenure::supply {
 namespace {
 
 using testing::ElementsAre;
@@ -126,4 +126,4 @@ TEST_F(IntakeTest, AnHeirOfWhomOnlyAStubIsLeftHasToBeReadAgain) {
 }
 
 }  // namespace
-}  // namespace tenure::pipeline
+}  // namespace tenure::supply

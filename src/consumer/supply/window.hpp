@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <deque>
 
-namespace tenure::pipeline {
+namespace tenure::supply {
 
 class Window {
  public:
@@ -59,4 +59,4 @@ class Window {
   std::size_t frontSize_ = 0;
 };
 
-}  // namespace tenure::pipeline
+}  // namespace tenure::supply
