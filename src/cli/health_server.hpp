@@ -8,35 +8,35 @@
 #include "cli/replica_metrics.hpp"
 #include "cli/stuck_guard.hpp"
 #include "election/outside/view.hpp"
-#include "http/server.hpp"
+#include "telemetry/http/server.hpp"
 
 namespace tenure::cli {
 
 class HealthServer {
  public:
   /// Borrows metrics and guard; nullptr: nothing watches whether the replica is stuck.
-  HealthServer(http::Address listensAt, ElectionAddress election, const ReplicaMetrics& metrics,
+  HealthServer(telemetry::Address listensAt, ElectionAddress election, const ReplicaMetrics& metrics,
                const StuckGuard* guard)
       : listensAt_(std::move(listensAt)), election_(std::move(election)), metrics_(metrics), guard_(guard) {}
 
   /// Borrows loop and replica. Returns where it listens. Once.
-  Result<http::Address> serve(boost::asio::io_context& loop, const Candidate& replica);
+  Result<telemetry::Address> serve(boost::asio::io_context& loop, const Candidate& replica);
   /// Before loop and replica end.
   void close() { server_.reset(); }
 
  private:
-  http::Response metrics(const http::Request& request, const Candidate& replica) const;
-  void tellStatus(const Candidate& replica, const http::Respond& respond);
+  telemetry::Response metrics(const telemetry::Request& request, const Candidate& replica) const;
+  void tellStatus(const Candidate& replica, const telemetry::Respond& respond);
   void statusRead(const Result<ElectionView>& view);
 
-  const http::Address listensAt_;
+  const telemetry::Address listensAt_;
   const ElectionAddress election_;
   const ReplicaMetrics& metrics_;
   const StuckGuard* const guard_;
-  std::vector<http::Respond> waiting_;  // for the status that is being read
-  http::Response status_;               // as it was last read
+  std::vector<telemetry::Respond> waiting_;  // for the status that is being read
+  telemetry::Response status_;               // as it was last read
   BootTime statusRead_ = BootTime::min();
-  std::optional<http::Server> server_;
+  std::optional<telemetry::Server> server_;
 };
 
 }  // namespace tenure::cli

@@ -10,7 +10,7 @@
 #include "base/refusal.hpp"
 #include "base/text.hpp"
 #include "cli/options.hpp"
-#include "http/producer_metrics.hpp"
+#include "telemetry/http/producer_metrics.hpp"
 #include "tenure/sqlite.hpp"
 
 namespace tenure::cli {
@@ -129,7 +129,7 @@ void ProducerRun::writeMetrics() {
   const std::string name = std::filesystem::path(options_.metricsFile).stem();
   ProducerFigures figures = producer_->figures();
   figures.dropped += rejected_;
-  metricsFile_->write(http::producerText(name, figures, !options_.spool.empty()));
+  metricsFile_->write(telemetry::producerText(name, figures, !options_.spool.empty()));
 }
 
 void ProducerRun::showProgress() {

@@ -24,12 +24,12 @@ std::optional<MessageId> firstIn(IQueueAdmin& admin) {
   return peeked ? first : MessageId{};
 }
 
-Result<http::QueueFigures> read(const QueueGauge::Place& place, bool wantsFirst) {
+Result<telemetry::QueueFigures> read(const QueueGauge::Place& place, bool wantsFirst) {
   const auto admin = place.queue->queueAdmin();
   if (!admin) return admin.error();
   Result<QueueStats> stats = (*admin)->glance();
   if (!stats) return stats.error();
-  http::QueueFigures figures{.queue = *std::move(stats)};
+  telemetry::QueueFigures figures{.queue = *std::move(stats)};
   figures.tellsAge = place.queue->isStore();
   if (!place.keepsEffects) figures.queue.deadLetters = std::nullopt;
   if (!place.keepsEffects || !place.keepsAttempts) figures.queue.retrying = std::nullopt;
@@ -44,7 +44,7 @@ struct QueueGauge::Shared {
   struct Reading {
     FencingToken term;
     BootTime until{};  // they count
-    http::QueueFigures figures{};
+    telemetry::QueueFigures figures{};
   };
 
   Shared(Place where, std::chrono::milliseconds often, IEventSink& told)
@@ -61,8 +61,8 @@ struct QueueGauge::Shared {
   bool hasFailed = false;
 
   void run(const std::stop_token& stop);
-  void take(FencingToken of, Duration rest, const Result<http::QueueFigures>& figures);
-  Result<http::QueueFigures> readNow() const;
+  void take(FencingToken of, Duration rest, const Result<telemetry::QueueFigures>& figures);
+  Result<telemetry::QueueFigures> readNow() const;
 };
 
 QueueGauge::QueueGauge(Place place, std::chrono::milliseconds every, IEventSink& log)
@@ -90,7 +90,7 @@ void QueueGauge::lead(FencingToken term) {
     reader_.start([shared = shared_](const std::stop_token& stop) { shared->run(stop); });
 }
 
-std::optional<http::QueueFigures> QueueGauge::figures(FencingToken term) const {
+std::optional<telemetry::QueueFigures> QueueGauge::figures(FencingToken term) const {
   const std::lock_guard lock(shared_->mutex);
   const auto& last = shared_->last;
   if (!last || last->term != term || BootClock::now() > last->until) return std::nullopt;
@@ -105,7 +105,7 @@ void QueueGauge::Shared::run(const std::stop_token& stop) {
     const FencingToken of = term;
     const BootTime began = BootClock::now();
     lock.unlock();
-    const Result<http::QueueFigures> figures = readNow();
+    const Result<telemetry::QueueFigures> figures = readNow();
     lock.lock();
     const Duration asLong = std::min<Duration>(restAfterReading * (BootClock::now() - began), longestRest);
     const Duration rest = std::max<Duration>(every, asLong);
@@ -114,10 +114,10 @@ void QueueGauge::Shared::run(const std::stop_token& stop) {
   }
 }
 
-Result<http::QueueFigures> QueueGauge::Shared::readNow() const {
+Result<telemetry::QueueFigures> QueueGauge::Shared::readNow() const {
   const BootTime began = BootClock::now();
   try {
-    Result<http::QueueFigures> figures = read(place, wantsFirst);
+    Result<telemetry::QueueFigures> figures = read(place, wantsFirst);
     if (figures) figures->askedAt = began;
     return figures;
   } catch (const std::exception& failure) {
@@ -126,7 +126,7 @@ Result<http::QueueFigures> QueueGauge::Shared::readNow() const {
 }
 
 /// With the lock.
-void QueueGauge::Shared::take(FencingToken of, Duration rest, const Result<http::QueueFigures>& figures) {
+void QueueGauge::Shared::take(FencingToken of, Duration rest, const Result<telemetry::QueueFigures>& figures) {
   if (figures) last = {of, BootClock::now() + std::max<Duration>(shortestValidity, 2 * rest), *figures};
   if (!figures && !hasFailed && log != nullptr)
     log->on(Event{systemClock().wallNow(),

@@ -8,7 +8,7 @@
 
 #include "cli/backends.hpp"
 #include "cli/patient_thread.hpp"
-#include "http/metrics.hpp"
+#include "telemetry/http/metrics.hpp"
 
 namespace tenure::cli {
 
@@ -29,7 +29,7 @@ class QueueGauge final : public IEventSink {
   void on(const Event& event) noexcept override;
   /// As last read in this term; nullopt before the first reading, and when none has come for a minute in which two were
   /// due.
-  std::optional<http::QueueFigures> figures(FencingToken term) const;
+  std::optional<telemetry::QueueFigures> figures(FencingToken term) const;
   /// Whether readings look for the first message as well.
   void wantFirst(bool wanted) noexcept;
 

@@ -3,7 +3,7 @@
 #include "cli/backends.hpp"
 #include "cli/help_page.hpp"
 #include "cli/reference.hpp"
-#include "http/series.hpp"
+#include "telemetry/http/series.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -152,8 +152,8 @@ Document metricsPage() {
                      "the replica leads with a valid term: absent, not 0. Where a command is\nnamed, no other command "
                      "has the series.\n\n"
                      "| series | kind | label | what it says |\n| --- | --- | --- | --- |\n";
-  for (const http::Series& row : http::series())
-    page += "| " + code(std::string(row.name)) + " | " + std::string(http::toString(row.kind)) +
+  for (const telemetry::Series& row : telemetry::series())
+    page += "| " + code(std::string(row.name)) + " | " + std::string(telemetry::toString(row.kind)) +
             (row.ofTerm ? ", *term*" : "") + (row.of.empty() ? "" : ", " + code(std::string(row.of))) + " | " +
             code(std::string(row.label)) + " | " + std::string(row.help) + " |\n";
   return {"metrics.md", page};

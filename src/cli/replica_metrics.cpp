@@ -5,19 +5,20 @@ namespace {
 
 class Run {
  public:
-  explicit Run(http::Metrics& metrics) : metrics_(metrics) { metrics_.handlerBegan(); }
+  explicit Run(telemetry::Metrics& metrics) : metrics_(metrics) { metrics_.handlerBegan(); }
   ~Run() { metrics_.handlerEnded(BootClock::now() - began_); }
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
  private:
-  http::Metrics& metrics_;
+  telemetry::Metrics& metrics_;
   const BootTime began_ = BootClock::now();
 };
 
 class CountedSink final : public IMessageSink {
  public:
-  CountedSink(std::unique_ptr<IMessageSink> sink, http::Metrics& metrics) : sink_(std::move(sink)), metrics_(metrics) {}
+  CountedSink(std::unique_ptr<IMessageSink> sink, telemetry::Metrics& metrics)
+      : sink_(std::move(sink)), metrics_(metrics) {}
 
   Result<void> append(std::span<const NewMessage> messages) override {
     const Run run(metrics_);
@@ -31,7 +32,7 @@ class CountedSink final : public IMessageSink {
 
  private:
   const std::unique_ptr<IMessageSink> sink_;
-  http::Metrics& metrics_;
+  telemetry::Metrics& metrics_;
 };
 
 }  // namespace

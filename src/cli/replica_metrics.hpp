@@ -5,8 +5,8 @@
 #include <string>
 
 #include "cli/queue_gauge.hpp"
-#include "http/health.hpp"
-#include "http/metrics.hpp"
+#include "telemetry/http/health.hpp"
+#include "telemetry/http/metrics.hpp"
 #include "tenure/candidate.hpp"
 #include "tenure/consumer.hpp"
 
@@ -27,7 +27,7 @@ class ReplicaMetrics final : public IEventSink {
     if (gauge_) gauge_->on(event);
   }
   StatusBoard board() const { return observer_.board(); }
-  std::optional<http::QueueFigures> queueFigures(FencingToken term) const {
+  std::optional<telemetry::QueueFigures> queueFigures(FencingToken term) const {
     return gauge_ ? gauge_->figures(term) : std::nullopt;
   }
   /// Whether the figures tell which message is the first.
@@ -41,13 +41,13 @@ class ReplicaMetrics final : public IEventSink {
   /// Before the first term.
   void countPublications() { metrics_.countPublications(); }
   std::size_t inHand() const noexcept { return metrics_.inHand(); }
-  std::string text(http::MetricsFormat format, const std::optional<Term>& term) const {
+  std::string text(telemetry::MetricsFormat format, const std::optional<Term>& term) const {
     return metrics_.text(format, observer_.board(), term, term ? queueFigures(term->token()) : std::nullopt);
   }
 
  private:
-  http::Observer observer_;
-  http::Metrics metrics_;
+  telemetry::Observer observer_;
+  telemetry::Metrics metrics_;
   std::optional<QueueGauge> gauge_;
 };
 

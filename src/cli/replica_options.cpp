@@ -21,7 +21,7 @@ const Choices<Preference> preferences{
 
 Options ReplicaOption::rows(const std::string& barrierDefault) {
   const auto takeHttp = [this](const std::string& given) {
-    const auto address = http::parseAddress(given);
+    const auto address = telemetry::parseAddress(given);
     if (address) http = *address;
     return address.has_value();
   };

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "cli/options.hpp"
-#include "http/address.hpp"
+#include "telemetry/http/address.hpp"
 
 namespace tenure::cli {
 
@@ -23,7 +23,7 @@ struct ReplicaOption {
   std::optional<std::chrono::milliseconds> barrier;
   bool lastWill = true;
   std::string lastWillHelper;
-  std::optional<http::Address> http{};
+  std::optional<telemetry::Address> http{};
   std::string metricsFile{};
   std::optional<std::chrono::milliseconds> stuckAfter{};  // 0: never; nullopt: the default
   Level logLevel = Level::info;

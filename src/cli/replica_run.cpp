@@ -47,9 +47,9 @@ Exit ReplicaRun::run(const CandidateOptions& candidate, ILeaderCareer& career, c
   if (manager_) manager_->keepAlive(loop, [this] { return !guard_ || !guard_->isStuck(); });
   if (guard_) guard_->watch(loop, replica, limits, emit);
   if (metricsFile_)
-    metricsFile_->keep(loop, [&] { return metrics_->text(http::MetricsFormat::textfile, replica.term()); });
+    metricsFile_->keep(loop, [&] { return metrics_->text(telemetry::MetricsFormat::textfile, replica.term()); });
   if (health_) {
-    const Result<http::Address> address = health_->serve(loop, replica);
+    const Result<telemetry::Address> address = health_->serve(loop, replica);
     if (!address) return refuse("--http", address.error());
     emit(HttpServed{address->text()});
   }

@@ -7,7 +7,7 @@
 #include <functional>
 #include <mutex>
 
-#include "ops/status_board.hpp"
+#include "telemetry/status_board.hpp"
 
 namespace tenure::cli {
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "cli/replace_file.hpp"
-#include "ops/status_board.hpp"
+#include "telemetry/status_board.hpp"
 
 namespace tenure::cli {
 

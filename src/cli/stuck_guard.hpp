@@ -15,7 +15,7 @@
 #include "base/emit.hpp"
 #include "cli/replica_metrics.hpp"
 #include "election/records.hpp"
-#include "ops/stuck_watch.hpp"
+#include "telemetry/stuck_watch.hpp"
 #include "tenure/consumer.hpp"
 
 namespace tenure::cli {

@@ -24,7 +24,7 @@ void counter(benchmark::State& state) {
 
 /// Two counters, of the event and of its level.
 void event(benchmark::State& state) {
-  http::Metrics metrics(orders);
+  telemetry::Metrics metrics(orders);
   const Event event{WallTime{1h}, orders, {7}, DuplicateDropped{"m-1"}};
   for (auto _ : state) metrics.on(event);
 }
@@ -51,7 +51,7 @@ void handlerRun(benchmark::State& state) {
 void scrape(benchmark::State& state) {
   auto metrics = figures();
   const test::TestTerm term{1};
-  for (auto _ : state) benchmark::DoNotOptimize(metrics.text(http::MetricsFormat::prometheus, Term(*term)));
+  for (auto _ : state) benchmark::DoNotOptimize(metrics.text(telemetry::MetricsFormat::prometheus, Term(*term)));
 }
 
 void consumerWithFiguresBesideOneWithout(benchmark::State& state) {

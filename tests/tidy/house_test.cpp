@@ -31,10 +31,10 @@ std::string backendOf(const std::string& path) {
 }
 
 const std::map<std::string, int>& floors() {
-  static const std::map<std::string, int> all{
-      {"base", 0},    {"messages", 1}, {"places", 1},   {"coordination", 1}, {"lease", 1},    {"process", 1},
-      {"storage", 2}, {"election", 2}, {"producer", 2}, {"career", 3},       {"consumer", 3}, {"relay", 4},
-      {"ops", 4},     {"testing", 4},  {"http", 5},     {"cli", 6},          {"backends", 7}};
+  static const std::map<std::string, int> all{{"base", 0},     {"messages", 1},  {"places", 1},   {"coordination", 1},
+                                              {"lease", 1},    {"process", 1},   {"storage", 2},  {"election", 2},
+                                              {"producer", 2}, {"career", 3},    {"consumer", 3}, {"relay", 4},
+                                              {"testing", 4},  {"telemetry", 5}, {"cli", 6},      {"backends", 7}};
   return all;
 }
 
@@ -87,14 +87,14 @@ TEST(House, EachLibraryIsConfinedToItsRooms) {
       {"libpq", std::regex("^(postgresql/)?libpq"), {"src/backends/postgresql/"}},
       {"hiredis", std::regex("^(hiredis/)?hiredis"), {"src/backends/redis/"}},
       {"rabbitmq-c", std::regex("^(rabbitmq-c/)?amqp"), {"src/backends/rabbitmq/"}},
-      {"spdlog", std::regex("^spdlog/"), {"src/ops/"}},
+      {"spdlog", std::regex("^spdlog/"), {"src/telemetry/"}},
       {"CLI11", std::regex("^CLI/"), {"src/cli/"}},
       {"Asio",
        std::regex("^boost/asio"),
-       {"src/base/asio_loop", "src/coordination/", "src/career/", "src/http/", "src/cli/",
+       {"src/base/asio_loop", "src/coordination/", "src/career/", "src/telemetry/http/", "src/cli/",
         "include/tenure/producer_asio.hpp"}},
-      {"Beast", std::regex("^boost/beast"), {"src/http/"}},
-      {"prometheus-cpp", std::regex("^prometheus/"), {"src/http/"}},
+      {"Beast", std::regex("^boost/beast"), {"src/telemetry/http/"}},
+      {"prometheus-cpp", std::regex("^prometheus/"), {"src/telemetry/http/"}},
       {"libsystemd", std::regex("^systemd/"), {"src/cli/"}},
       {"xxHash", std::regex("^xxhash"), {"src/base/"}},
   };

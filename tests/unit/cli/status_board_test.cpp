@@ -1,4 +1,4 @@
-#include "ops/status_board.hpp"
+#include "telemetry/status_board.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 /// A replica's board before anything has happened, and events as it is told of them.
 #pragma once
 
-#include "ops/status_board.hpp"
+#include "telemetry/status_board.hpp"
 
 namespace tenure::cli {
 

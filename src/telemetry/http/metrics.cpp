@@ -1,0 +1,267 @@
+#include "telemetry/http/metrics.hpp"
+
+#include <dirent.h>
+#include <prometheus/counter.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <fstream>
+#include <map>
+
+#include "base/answer_tally.hpp"
+#include "telemetry/event_line.hpp"
+#include "telemetry/http/families.hpp"
+#include "telemetry/http/open_metrics.hpp"
+
+namespace tenure::telemetry {
+namespace {
+
+using prometheus::MetricFamily;
+
+prometheus::Histogram::BucketBoundaries secondsBuckets() {
+  return {0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30};
+}
+prometheus::Histogram::BucketBoundaries messagesBuckets() { return {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}; }
+constexpr std::array outcomes{"committed", "duplicate", "failed",    "postponed",
+                              "dead",      "skipped",   "coalesced", "forgone"};
+constexpr std::array endReasons{EndReason::handoverAsked, EndReason::stopAsked,      EndReason::aborted,
+                                EndReason::leaseLost,     EndReason::sessionExpired, EndReason::znodeDeleted,
+                                EndReason::fenced,        EndReason::failed,         EndReason::hung};
+
+template <class Rep, class Period>
+double inSeconds(std::chrono::duration<Rep, Period> duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+double cpuSeconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto of = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return of(usage.ru_utime) + of(usage.ru_stime);
+}
+
+double residentBytes() {
+  std::ifstream file("/proc/self/statm");
+  double all = 0;
+  double resident = 0;
+  file >> all >> resident;
+  return resident * static_cast<double>(sysconf(_SC_PAGESIZE));
+}
+
+double openDescriptors() {
+  DIR* folder = opendir("/proc/self/fd");
+  if (folder == nullptr) return 0;
+  double count = -3;  // ".", "..", and the one that is open for this
+  while (readdir(folder) != nullptr) ++count;
+  closedir(folder);
+  return count;
+}
+
+}  // namespace
+
+class Metrics::Impl {
+ public:
+  explicit Impl(const ElectionName& election) : labels_{{"election", election.value}} {
+    for (const char* outcome : outcomes) message(outcome);
+    for (const EndReason reason : endReasons) term(reason);
+    for (const char* phase : {"inaugurate", "execute", "rest", "hand_over"}) phaseFailure(phase);
+  }
+
+  void on(const Event& event) {
+    level_[static_cast<std::size_t>(levelOf(event))]->Increment();
+    std::visit([this](const auto& body) { count(body); }, event.body);
+  }
+
+  std::vector<MetricFamily> collect(const StatusBoard& board, const std::optional<Term>& term,
+                                    const std::optional<QueueFigures>& queue) const {
+    std::vector<MetricFamily> families = registry_.Collect();
+    const auto counted = [&](const char* name, std::uint64_t value) {
+      families.push_back(counterOf(name, static_cast<double>(value), labels_));
+    };
+    counted("tenure_backend_errors_total", answerTally().unanswered);
+    counted("tenure_backend_round_trips_total", answerTally().answered);
+    const auto gauge = [&](const char* name, double value) { families.push_back(gaugeOf(name, value, labels_)); };
+    const bool leads = term && term->valid();
+    gauge("tenure_connected", board.isConnected());
+    gauge("tenure_ready", board.isReady() == true);
+    gauge("tenure_leader", leads);
+    if (leads) {
+      gauge("tenure_blocked", board.isBlocked());
+      if (handlers_ != nullptr) gauge("tenure_lanes_in_use", static_cast<double>(inHand));
+      gauge("tenure_lease_remaining_seconds", std::max(0.0, inSeconds(term->remaining())));
+      gauge("tenure_outage", !board.outage().empty());
+      gauge("tenure_paused", term->isPaused());
+      gauge("tenure_stopped", board.isStopped());
+      gauge("tenure_term_token", static_cast<double>(term->token().value));
+    }
+    if (leads && queue) addQueue(*queue, gauge);
+    std::ranges::stable_sort(families, {}, &MetricFamily::name);
+    return families;
+  }
+  void addProcess(std::vector<MetricFamily>& families) const {
+    families.push_back(counterOf("process_cpu_seconds_total", cpuSeconds(), {}));
+    families.push_back(gaugeOf("process_open_fds", openDescriptors(), {}));
+    families.push_back(gaugeOf("process_resident_memory_bytes", residentBytes(), {}));
+    families.push_back(gaugeOf("process_start_time_seconds", inSeconds(began_.time_since_epoch()), {}));
+  }
+
+  void countHandlers() { handlers_ = &histogram("tenure_handler_seconds", secondsBuckets()); }
+  void countPublications() {
+    publications_.emplace(Publications{histogram("tenure_relay_publish_seconds", secondsBuckets()),
+                                       counter("tenure_relay_published_total"), counter("tenure_relay_refused_total")});
+  }
+  void handlerEnded(Duration took) {
+    if (handlers_ != nullptr) handlers_->Observe(inSeconds(took));
+  }
+
+  std::atomic<std::size_t> inHand = 0;
+
+ private:
+  using Counters = prometheus::Family<prometheus::Counter>;
+  struct Publications {
+    prometheus::Histogram& took;
+    prometheus::Counter& published;
+    prometheus::Counter& refused;
+  };
+
+  /// A figure that the backend does not know has no series.
+  static void addQueue(const QueueFigures& figures, const auto& gauge) {
+    const WallTime now = systemClock().wallNow();
+    const auto since = [&](const std::optional<WallTime>& time) {
+      return time ? std::max(0.0, inSeconds(now - *time)) : 0.0;
+    };
+    const QueueStats& queue = figures.queue;
+    const std::optional<ScheduledStats>& scheduled = figures.scheduled;
+    gauge("tenure_queue_waiting", static_cast<double>(figures.waiting()));
+    if (figures.tellsAge && (queue.oldest || queue.waiting == 0))
+      gauge("tenure_queue_oldest_age_seconds",
+            std::max(since(queue.oldest), scheduled ? since(scheduled->oldestAtOnce) : 0));
+    if (queue.deadLetters) gauge("tenure_queue_dead_letters", static_cast<double>(*queue.deadLetters));
+    if (queue.retrying) gauge("tenure_queue_retrying", static_cast<double>(*queue.retrying));
+    if (!scheduled) return;
+    gauge("tenure_scheduled_waiting", static_cast<double>(scheduled->waiting));
+    const double came = scheduled->lateness ? inSeconds(*scheduled->lateness) : 0;
+    gauge("tenure_scheduled_lateness_seconds", std::max(came, since(scheduled->next)));
+  }
+
+  Counters& counters(const char* name) {
+    return prometheus::BuildCounter()
+        .Name(name)
+        .Help(std::string(seriesNamed(name).help))
+        .Labels(labels_)
+        .Register(registry_);
+  }
+  prometheus::Counter& counter(const char* name) { return counters(name).Add({}); }
+  prometheus::Histogram& histogram(const char* name, const prometheus::Histogram::BucketBoundaries& buckets) {
+    return prometheus::BuildHistogram()
+        .Name(name)
+        .Help(std::string(seriesNamed(name).help))
+        .Labels(labels_)
+        .Register(registry_)
+        .Add({}, buckets);
+  }
+  prometheus::Counter& message(const char* outcome) { return messages_.Add({{"outcome", outcome}}); }
+  prometheus::Counter& term(EndReason reason) { return terms_.Add({{"reason", std::string(toString(reason))}}); }
+  prometheus::Counter& phaseFailure(const std::string& phase) { return phaseFailures_.Add({{"phase", phase}}); }
+  prometheus::Counter* level(Level level) { return &levels_.Add({{"level", std::string(toString(level))}}); }
+
+  void count(const auto&) {}
+  void count(const BatchCommitted& batch) {
+    committed_.Increment(static_cast<double>(batch.messages));
+    batches_.Observe(static_cast<double>(batch.messages));
+    commits_.Observe(inSeconds(batch.took));
+  }
+  void count(const DuplicateDropped&) { duplicates_.Increment(); }
+  void count(const AttemptFailed&) { failed_.Increment(); }
+  void count(const MessagePostponed&) { message("postponed").Increment(); }
+  void count(const MessageDeadLettered&) { message("dead").Increment(); }
+  void count(const MessageSkipped&) { message("skipped").Increment(); }
+  void count(const RequestsCoalesced& one) { message("coalesced").Increment(static_cast<double>(one.messages)); }
+  void count(const MessageForgone&) { message("forgone").Increment(); }
+  void count(const CommitFenced&) { fenced_.Increment(); }
+  void count(const LeaderStuck&) { stuck_.Increment(); }
+  void count(const CandidacyLost&) { lost_.Increment(); }
+  void count(const ElectionFailed&) { failures_.Increment(); }
+  void count(const OutageBegan&) { outages_.Increment(); }
+  void count(const SessionExpired&) { expired_.Increment(); }
+  void count(const SessionSuspended&) { suspended_.Increment(); }
+  void count(const PhaseFailed& failed) { phaseFailure(failed.phase).Increment(); }
+  void count(const TermEnded& ended) { term(ended.reason).Increment(); }
+  void count(const Elected& elected) { idleBefore_ = elected.idle; }
+  void count(const Inaugurated& begun) {
+    inaugurations_.Observe(inSeconds(begun.took));
+    const std::chrono::milliseconds idle = idleBefore_.exchange({});
+    if (idle.count() > 0) gaps_.Observe(inSeconds(idle + begun.took));
+  }
+  void count(const MessagesPublished& some) {
+    if (!publications_) return;
+    publications_->took.Observe(inSeconds(some.took));
+    publications_->published.Increment(static_cast<double>(some.messages));
+    publications_->refused.Increment(static_cast<double>(some.refused));
+  }
+
+  const Labels labels_;
+  const WallTime began_ = systemClock().wallNow();
+  prometheus::Registry registry_;
+  Counters& messages_ = counters("tenure_messages_total");
+  Counters& terms_ = counters("tenure_terms_total");
+  Counters& phaseFailures_ = counters("tenure_phase_failures_total");
+  Counters& levels_ = counters("tenure_events_total");
+  const std::array<prometheus::Counter*, 4> level_{level(Level::debug), level(Level::info), level(Level::warn),
+                                                   level(Level::error)};
+  // Of each batch and message: found once.
+  prometheus::Counter& committed_ = message("committed");
+  prometheus::Counter& duplicates_ = message("duplicate");
+  prometheus::Counter& failed_ = message("failed");
+  prometheus::Histogram& batches_ = histogram("tenure_batch_messages", messagesBuckets());
+  prometheus::Histogram& commits_ = histogram("tenure_commit_seconds", secondsBuckets());
+  prometheus::Histogram& gaps_ = histogram("tenure_handover_gap_seconds", secondsBuckets());
+  prometheus::Histogram& inaugurations_ = histogram("tenure_inauguration_seconds", secondsBuckets());
+  prometheus::Counter& fenced_ = counter("tenure_stale_commits_refused_total");
+  prometheus::Counter& lost_ = counter("tenure_candidacies_lost_total");
+  prometheus::Counter& stuck_ = counter("tenure_stuck_total");
+  prometheus::Counter& failures_ = counter("tenure_election_failures_total");
+  prometheus::Counter& outages_ = counter("tenure_outages_total");
+  prometheus::Counter& expired_ = counter("tenure_sessions_expired_total");
+  prometheus::Counter& suspended_ = counter("tenure_sessions_suspended_total");
+  prometheus::Histogram* handlers_ = nullptr;
+  std::optional<Publications> publications_;
+  std::atomic<std::chrono::milliseconds> idleBefore_{};  // of the term that begins
+};
+
+Metrics::Metrics(const ElectionName& election) : impl_(std::make_unique<Impl>(election)) {}
+Metrics::~Metrics() = default;
+
+void Metrics::on(const Event& event) noexcept {
+  try {
+    impl_->on(event);
+  } catch (...) {
+    // Out of memory: the figure is off by one, the work goes on.
+  }
+}
+
+void Metrics::countHandlers() { impl_->countHandlers(); }
+void Metrics::countPublications() { impl_->countPublications(); }
+void Metrics::handlerBegan() noexcept { ++impl_->inHand; }
+void Metrics::handlerEnded(Duration took) noexcept {
+  --impl_->inHand;
+  impl_->handlerEnded(took);
+}
+std::size_t Metrics::inHand() const noexcept { return impl_->inHand; }
+
+std::string Metrics::text(MetricsFormat format, const StatusBoard& board, const std::optional<Term>& term,
+                          const std::optional<QueueFigures>& queue) const {
+  std::vector<MetricFamily> families = impl_->collect(board, term, queue);
+  if (format != MetricsFormat::textfile) impl_->addProcess(families);
+  return format == MetricsFormat::openMetrics ? openMetricsOf(families)
+                                              : prometheus::TextSerializer().Serialize(families);
+}
+
+}  // namespace tenure::telemetry
