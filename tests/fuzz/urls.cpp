@@ -1,5 +1,5 @@
 // Queue URLs, and complaints about them: nothing is accepted that no queue could be, and no password is repeated.
-#include "backends/postgresql/identifiers.hpp"
+#include "backends/postgresql/session/identifiers.hpp"
 #include "backends/postgresql/url.hpp"
 #include "backends/rabbitmq/url.hpp"
 #include "backends/redis/url.hpp"

@@ -2,12 +2,12 @@
 // stores share.
 #include <algorithm>
 
-#include "backends/postgresql/driver.hpp"
-#include "backends/postgresql/inspection.hpp"
-#include "backends/postgresql/outbox_operating.hpp"
-#include "backends/postgresql/outbox_roles.hpp"
-#include "backends/postgresql/queue_stats.hpp"
-#include "backends/postgresql/schema.hpp"
+#include "backends/postgresql/queue/queue_stats.hpp"
+#include "backends/postgresql/rows/outbox_operating.hpp"
+#include "backends/postgresql/rows/outbox_roles.hpp"
+#include "backends/postgresql/rows/schema.hpp"
+#include "backends/postgresql/store/driver.hpp"
+#include "backends/postgresql/store/inspection.hpp"
 #include "storage/operators/store_admin.hpp"
 #include "storage/scheduled/scheduled_messages.hpp"
 

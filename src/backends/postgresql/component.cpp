@@ -1,4 +1,4 @@
-#include "backends/postgresql/queue_stats.hpp"
+#include "backends/postgresql/queue/queue_stats.hpp"
 #include "backends/postgresql/url.hpp"
 #include "places/backend.hpp"
 #include "places/password_file.hpp"

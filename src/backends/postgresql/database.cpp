@@ -1,7 +1,7 @@
-#include "backends/postgresql/driver.hpp"
-#include "backends/postgresql/outbox_roles.hpp"
-#include "backends/postgresql/outbox_source.hpp"
-#include "backends/postgresql/source.hpp"
+#include "backends/postgresql/outbox/outbox_source.hpp"
+#include "backends/postgresql/queue/source.hpp"
+#include "backends/postgresql/rows/outbox_roles.hpp"
+#include "backends/postgresql/store/driver.hpp"
 
 namespace tenure::postgresql {
 

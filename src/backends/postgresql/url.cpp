@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <functional>
 
-#include "backends/postgresql/identifiers.hpp"
-#include "backends/postgresql/outbox_roles.hpp"
+#include "backends/postgresql/rows/outbox_roles.hpp"
+#include "backends/postgresql/session/identifiers.hpp"
 #include "base/text.hpp"
 
 namespace tenure::places {

@@ -1,7 +1,7 @@
 // What operators see of databases and queues; the conformance suite asks the rest of every backend.
 #include <gmock/gmock.h>
 
-#include "backends/postgresql/queue_stats.hpp"
+#include "backends/postgresql/queue/queue_stats.hpp"
 #include "support/postgres_server.hpp"
 #include "support/results.hpp"
 #include "tenure/postgresql.hpp"

@@ -1,4 +1,4 @@
-#include "backends/postgresql/command.hpp"
+#include "backends/postgresql/session/command.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Which servers are refused, in which words, and that no password is among them.
-#include "backends/postgresql/connecting.hpp"
+#include "backends/postgresql/session/connecting.hpp"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -9,7 +9,7 @@
 #include <fstream>
 #include <thread>
 
-#include "backends/postgresql/fence_rows.hpp"
+#include "backends/postgresql/rows/fence_rows.hpp"
 #include "leading.hpp"
 #include "support/loopback.hpp"
 #include "support/tcp_proxy.hpp"

@@ -6,8 +6,8 @@
 #include <map>
 #include <set>
 
-#include "backends/postgresql/session.hpp"
-#include "backends/postgresql/session_name.hpp"
+#include "backends/postgresql/session/session_name.hpp"
+#include "backends/postgresql/store/session.hpp"
 #include "leading.hpp"
 
 namespace tenure::postgresql {

@@ -1,4 +1,4 @@
-#include "backends/postgresql/failure.hpp"
+#include "backends/postgresql/session/failure.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <future>
 #include <set>
 
-#include "backends/postgresql/connection.hpp"
+#include "backends/postgresql/session/connection.hpp"
 #include "leading.hpp"
 #include "support/tcp_proxy.hpp"
 #include "tenure/consumer.hpp"

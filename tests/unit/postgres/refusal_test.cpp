@@ -1,5 +1,5 @@
 // What a refused attempt to connect means, and how it is told, in whatever language the server speaks.
-#include "backends/postgresql/refusal.hpp"
+#include "backends/postgresql/session/refusal.hpp"
 
 #include <gmock/gmock.h>
 
@@ -7,7 +7,7 @@
 #include <fstream>
 #include <optional>
 
-#include "backends/postgresql/connection.hpp"
+#include "backends/postgresql/session/connection.hpp"
 #include "support/postgres_server.hpp"
 #include "support/results.hpp"
 

@@ -1,7 +1,7 @@
 // How rows become statements: as few as there can be, and each planned once.
-#include "backends/postgresql/row_sets.hpp"
+#include "backends/postgresql/rows/row_sets.hpp"
 
-#include "backends/postgresql/connection.hpp"
+#include "backends/postgresql/session/connection.hpp"
 #include "leading.hpp"
 #include "storage/records.hpp"
 

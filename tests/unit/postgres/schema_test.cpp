@@ -1,9 +1,9 @@
 // The explicit step that makes the tables, and what is said where it was not taken or was undone.
-#include "backends/postgresql/schema.hpp"
+#include "backends/postgresql/rows/schema.hpp"
 
 #include <future>
 
-#include "backends/postgresql/connection.hpp"
+#include "backends/postgresql/session/connection.hpp"
 #include "leading.hpp"
 #include "support/program.hpp"
 

@@ -3,8 +3,8 @@
 
 #include <thread>
 
-#include "backends/postgresql/connection.hpp"
-#include "backends/postgresql/schema.hpp"
+#include "backends/postgresql/rows/schema.hpp"
+#include "backends/postgresql/session/connection.hpp"
 #include "leading.hpp"
 #include "support/program.hpp"
 

@@ -1,4 +1,4 @@
-#include "backends/postgresql/session_name.hpp"
+#include "backends/postgresql/session/session_name.hpp"
 
 #include <gtest/gtest.h>
 

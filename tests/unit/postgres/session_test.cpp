@@ -1,10 +1,10 @@
 // A session that was lost to its client alone, and lives on at the server with everything it holds.
-#include "backends/postgresql/session.hpp"
+#include "backends/postgresql/store/session.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "backends/postgresql/fence_rows.hpp"
+#include "backends/postgresql/rows/fence_rows.hpp"
 #include "leading.hpp"
 #include "support/loopback.hpp"
 

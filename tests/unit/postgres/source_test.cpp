@@ -1,5 +1,5 @@
 // The queue among many producers: order by commit, wake-ups, and limits of a fetch.
-#include "backends/postgresql/source.hpp"
+#include "backends/postgresql/queue/source.hpp"
 
 #include <future>
 #include <thread>

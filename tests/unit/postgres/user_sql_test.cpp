@@ -1,5 +1,5 @@
 // A user's SQL inside the fenced transaction: what goes in and comes out, and what a failure leaves behind.
-#include "backends/postgresql/open_transaction.hpp"
+#include "backends/postgresql/store/open_transaction.hpp"
 #include "leading.hpp"
 
 namespace tenure::postgresql {

@@ -1,5 +1,5 @@
 // A user's SQL before the server sees it: parameters found, what is forbidden refused.
-#include "backends/postgresql/user_statement.hpp"
+#include "backends/postgresql/store/user_statement.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,8 +1,8 @@
 // The reader of a waiting room: one that was frozen, and one beside a snapshot that stays open.
-#include "backends/postgresql/waiting_room.hpp"
+#include "backends/postgresql/rows/waiting_room.hpp"
 
-#include "backends/postgresql/connection.hpp"
-#include "backends/postgresql/schema.hpp"
+#include "backends/postgresql/rows/schema.hpp"
+#include "backends/postgresql/session/connection.hpp"
 #include "leading.hpp"
 
 namespace tenure::postgresql {

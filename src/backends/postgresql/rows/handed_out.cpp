@@ -1,0 +1,133 @@
+#include "backends/postgresql/rows/handed_out.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "backends/postgresql/rows/queue_rows.hpp"
+#include "storage/records.hpp"
+
+namespace tenure::postgresql {
+namespace {
+
+/// By the ids of their messages.
+using OutboxFailures = std::map<std::string, OutboxFailure>;
+
+OutboxFailures deadIn(const storage::WriteSet& writes) {
+  namespace letter = storage::deadLetter;
+  OutboxFailures dead;
+  writes.forEach([&](const storage::Write& write) {
+    if (write.table != storage::Table::deadLetter || write.what != storage::Write::What::put) return;
+    const std::string& id = storage::textIn(write.row, letter::id);
+    dead[id] = {id, storage::textIn(write.row, letter::reason), storage::integerIn(write.row, letter::attempts)};
+  });
+  return dead;
+}
+
+OutboxFailures triedIn(const storage::WriteSet& writes) {
+  namespace attempt = storage::attempt;
+  OutboxFailures tried;
+  writes.forEach([&](const storage::Write& write) {
+    if (write.table != storage::Table::attempt || write.what != storage::Write::What::put) return;
+    const std::string& id = storage::textIn(write.row, attempt::id);
+    tried[id] = {id, storage::textIn(write.row, attempt::lastError), storage::integerIn(write.row, attempt::attempts),
+                 storage::integerIn(write.row, attempt::nextAt)};
+  });
+  return tried;
+}
+
+}  // namespace
+
+void HandedOut::begin(OutboxRows rows, std::int64_t queue) {
+  const std::lock_guard lock(mutex_);
+  rows_.emplace(std::move(rows));
+  queue_ = queue;
+}
+
+void HandedOut::end() {
+  const std::lock_guard lock(mutex_);
+  if (!handedOut_.empty()) former_ = std::exchange(handedOut_, {});
+}
+
+HandedOut::Places HandedOut::find(std::span<const std::int64_t> positions) const {
+  Places places;
+  for (const std::int64_t position : positions) {
+    for (const auto* known : {&handedOut_, &former_}) {
+      const auto found = known->find(position);
+      if (found == known->end()) continue;
+      if (const auto* row = std::get_if<std::string>(&found->second)) places.rows.push_back(*row);
+      if (const auto* skip = std::get_if<std::int64_t>(&found->second)) places.skips.push_back(*skip);
+      break;
+    }
+  }
+  return places;
+}
+
+bool HandedOut::isRow(const std::string& id) const {
+  const Place row = id;
+  return std::ranges::any_of(std::array{&handedOut_, &former_}, [&](const auto* places) {
+    return std::ranges::any_of(*places, [&](const auto& each) { return each.second == row; });
+  });
+}
+
+std::int64_t HandedOut::addPlace(Place place) {
+  const std::lock_guard lock(mutex_);
+  handedOut_.emplace(++last_, std::move(place));
+  return last_;
+}
+
+HandedOut::Marks HandedOut::marksFor(const storage::WriteSet& writes) const {
+  OutboxFailures dead = deadIn(writes);
+  OutboxFailures tried = triedIn(writes);
+  const std::lock_guard lock(mutex_);
+  if (!rows_) return {};
+  Marks marks;
+  marks.positions.assign(writes.acknowledged().begin(), writes.acknowledged().end());
+  const Places places = find(marks.positions);
+  std::vector<std::string> sent;
+  std::vector<OutboxFailure> died;
+  for (const std::string& id : places.rows) {
+    tried.erase(id);
+    const auto letter = dead.find(id);
+    letter == dead.end() ? sent.push_back(id) : died.push_back(letter->second);
+  }
+  std::vector<OutboxFailure> shown;
+  for (auto& [id, attempt] : tried)
+    if (isRow(id)) shown.push_back(std::move(attempt));
+  if (!sent.empty()) marks.commands.push_back(rows_->sent(sent));
+  if (!died.empty()) marks.commands.push_back(rows_->dead(died));
+  marks.ofRows = marks.commands.size();
+  marks.rows = places.rows;
+  if (!shown.empty() && rows_->showsAttempts()) marks.commands.push_back(rows_->tried(shown));
+  if (!places.skips.empty()) marks.commands.push_back(deleteByPosition(queue_, places.skips));
+  return marks;
+}
+
+HandedOut::Marks HandedOut::marksFor(std::span<const std::int64_t> positions) const {
+  const std::lock_guard lock(mutex_);
+  Marks marks;
+  marks.positions.assign(positions.begin(), positions.end());
+  Places places = find(positions);
+  if (!places.rows.empty()) marks.commands.push_back(rows_->sent(places.rows));
+  marks.ofRows = marks.commands.size();
+  if (!places.skips.empty()) marks.commands.push_back(deleteByPosition(queue_, places.skips));
+  marks.rows = std::move(places.rows);
+  return marks;
+}
+
+Result<void> HandedOut::committed(Connection& connection, const Marks& marks, const Answer* answers) {
+  std::int64_t changed = 0;
+  for (std::size_t i = 0; i < marks.ofRows; ++i) changed += answers[i].changed();
+  return committed(connection, marks, changed);
+}
+
+Result<void> HandedOut::committed(Connection& connection, const Marks& marks, std::int64_t changed) {
+  const std::lock_guard lock(mutex_);
+  for (const std::int64_t position : marks.positions) handedOut_.erase(position), former_.erase(position);
+  if (changed >= static_cast<std::int64_t>(marks.rows.size()) || !rows_) return {};
+  const Exchange looked = connection.exchange(std::vector{rows_->stillWaiting(marks.rows)});
+  if (!looked) return looked.error();
+  return looked.answers[0].rows() == 0 ? Result<void>{} : rows_->markRefused(looked.answers[0].text(0, 0));
+}
+
+}  // namespace tenure::postgresql

@@ -1,0 +1,83 @@
+/// What the source of a user's table has handed out and nobody has acknowledged yet, and what a commit that does so has
+/// to mark. It is known by its messages' positions, which are never given twice.
+///
+/// Beside the table's rows there are skips (skipHeader): they wait among the queue's own messages.
+///
+/// Threads: any; the source's, and those of the lanes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "backends/postgresql/rows/outbox_rows.hpp"
+#include "storage/write_set.hpp"
+
+namespace tenure::postgresql {
+
+class HandedOut {
+ public:
+  /// An attachment to this queue begins: nothing is handed out.
+  void begin(OutboxRows rows, std::int64_t queue);
+  /// It is over. Its rows may be handed out again; a commit that is under way still marks them.
+  void end();
+
+  /// The position of the row with this id, which is handed out from now on.
+  std::int64_t add(const std::string& id) { return addPlace(id); }
+  std::vector<std::string> ids() const { return placesOf<std::string>(); }
+  /// The same of a skip, by its place in the queue.
+  std::int64_t addSkip(std::int64_t place) { return addPlace(place); }
+  std::vector<std::int64_t> skips() const { return placesOf<std::int64_t>(); }
+
+  /// What marks the rows of acknowledged messages, and shows the attempts of others.
+  struct Marks {
+    std::vector<Command> commands;
+    std::size_t ofRows = 0;         // the number of commands that mark rows: they come first
+    std::vector<std::string> rows;  // ids
+    std::vector<std::int64_t> positions;
+  };
+  Marks marksFor(const storage::WriteSet& writes) const;
+  /// The same for messages that are acknowledged without a transaction of their store.
+  Marks marksFor(std::span<const std::int64_t> positions) const;
+  /// Their commit has landed, and has changed so many rows. A row that is gone is no failure.
+  ///
+  /// Errors:  configurationRefused   a row waits as before, and would be delivered again and again
+  Result<void> committed(Connection& connection, const Marks& marks, std::int64_t changed);
+  /// The same; the answers begin with those to the marks' commands.
+  Result<void> committed(Connection& connection, const Marks& marks, const Answer* answers);
+
+ private:
+  using Place = std::variant<std::string, std::int64_t>;  // a row's id, or a skip's place
+
+  /// Sorted by what they are. Those of other positions are left out.
+  struct Places {
+    std::vector<std::string> rows;
+    std::vector<std::int64_t> skips;
+  };
+  Places find(std::span<const std::int64_t> positions) const;
+  /// Whether a row of this id is handed out; a skip's id is none.
+  bool isRow(const std::string& id) const;
+  std::int64_t addPlace(Place place);
+  template <class Kind>
+  std::vector<Kind> placesOf() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<Kind> places;
+    for (const auto& [position, place] : handedOut_)
+      if (const auto* known = std::get_if<Kind>(&place)) places.push_back(*known);
+    return places;
+  }
+
+  mutable std::mutex mutex_;
+  std::optional<OutboxRows> rows_;
+  std::int64_t last_ = 0;
+  std::int64_t queue_ = 0;
+  std::map<std::int64_t, Place> handedOut_;  // by position
+  std::map<std::int64_t, Place> former_;     // handed out by the attachment before
+};
+
+}  // namespace tenure::postgresql

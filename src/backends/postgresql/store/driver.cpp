@@ -1,0 +1,393 @@
+#include "backends/postgresql/store/driver.hpp"
+
+#include "backends/postgresql/rows/outbox_operating.hpp"
+#include "backends/postgresql/rows/schema.hpp"
+#include "backends/postgresql/rows/waiting_room.hpp"
+#include "backends/postgresql/store/inspection.hpp"
+#include "backends/postgresql/store/open_transaction.hpp"
+#include "backends/postgresql/store/statement_check.hpp"
+#include "base/assert.hpp"
+#include "storage/records.hpp"
+
+namespace tenure::postgresql {
+namespace {
+
+using storage::Commit;
+using storage::Committed;
+using storage::Fence;
+using storage::FenceFound;
+using storage::Outcome;
+using storage::Row;
+using storage::RowName;
+using storage::Rows;
+
+/// For each queue, the earliest time of the messages that this commit makes wait.
+std::map<std::string, WallTime> earliestTimes(const storage::WriteSet& writes) {
+  namespace waiting = storage::waiting;
+  std::map<std::string, WallTime> earliest;
+  writes.forEach([&](const storage::Write& write) {
+    if (write.table != storage::Table::waiting || write.what != storage::Write::What::put) return;
+    const WallTime due = storage::wallTimeOf(storage::integerIn(write.row, waiting::due));
+    const auto [known, isFirst] = earliest.try_emplace(storage::textIn(write.row, waiting::queue), due);
+    known->second = std::min(known->second, due);
+  });
+  return earliest;
+}
+
+bool isAt(const FenceFound& found, const Fence& expected) {
+  return found.stored.size() == 1 && storage::isSame(found.stored.front().row, expected.row) &&
+         found.stored.front().row.sequence == expected.row.sequence && found.change == expected.change;
+}
+
+}  // namespace
+
+std::string Driver::name() const {
+  return "postgresql://" + options_.host + ":" + std::to_string(options_.port) + "/" + options_.database;
+}
+
+// --- the session
+
+Result<std::shared_ptr<Connection>> Driver::session(const std::stop_token& stop) {
+  if (term_) return session_.get(*term_);
+  auto connection = session_.withoutTerm(stop);
+  if (!connection || checked_.lock() == *connection) return connection;
+  if (const Result<void> checked = checkSchema(**connection); !checked) return checked.error();
+  checked_ = *connection;
+  return connection;
+}
+
+Result<void> Driver::connect(const std::stop_token& stop) {
+  const auto connection = session(stop);
+  return connection ? Result<void>{} : connection.error();
+}
+
+void Driver::release() noexcept {
+  session_.close();
+  term_.reset();
+  owner_ = {};
+  places_.clear();
+  isInDoubt_ = false;
+  pessimistic_ = 0;
+}
+
+std::unique_ptr<storage::IStoreDriver> Driver::openLane(std::int64_t number) {
+  return std::make_unique<Driver>(options_, events_, "tenure standby", number, handedOut_);
+}
+
+Result<Findings> Driver::inspect() { return postgresql::inspect(options_); }
+
+/// The server's.
+Result<std::optional<WallTime>> Driver::clock() {
+  const auto connection = session();
+  if (!connection) return connection.error();
+  const Result<Answer> now = (*connection)->ask("SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint");
+  if (!now) return now.error();
+  return std::optional(now->time(0, 0));
+}
+
+/// A session that was lost meanwhile, unnoticed, is no answer.
+Result<void> Driver::checkSql(std::string_view sql, std::span<const SqlParameter> parameters) {
+  Result<void> checked;
+  for (int again = 0; again < 2; ++again) {
+    const auto connection = term_ ? session() : session_.withoutTerm();
+    if (!connection) return connection.error();
+    checked = checkStatement(**connection, translations_, sql, parameters);
+    if (!(*connection)->isLost()) break;
+  }
+  return checked;
+}
+
+// --- the fence
+
+/// After a commit in doubt, the one at the end of this waits for the synchronous standbys once more, and thereby for
+/// that one.
+Result<FenceFound> Driver::readFence(const ElectionName& election) {
+  owner_.election = election.value;
+  const auto connection = session();
+  if (!connection) return connection.error();
+  std::vector<Command> look;
+  if (isInDoubt_) look = {beginTransaction(), awaitTurn(election.value, Turn::shared), shareFence(election.value)};
+  look.push_back(selectFence(election.value, lane_));
+  const Exchange read = (*connection)->exchange(look);
+  if (!read) {
+    (*connection)->rollback();
+    return errorOf(*read.failure);
+  }
+  if (isInDoubt_)
+    if (const Result<void> waited = commitOf(**connection); !waited) return waited.error();
+  return foundIn(read.answers.back());
+}
+
+Result<std::vector<storage::StoredFence>> Driver::fences() {
+  const auto connection = session();
+  if (!connection) return connection.error();
+  const Exchange read = (*connection)->exchange(std::vector{selectFences()});
+  if (!read) return errorOf(*read.failure);
+  return fencesFrom(read.answers[0]);
+}
+
+/// Whoever waits for its turn behind the term that has replaced it is stale, and not held up.
+Error Driver::refusedAtFence(Connection& connection, const Failure& failure, const Fence& expected) {
+  if (failure.sqlState == fencedState) return {Errc::staleTerm, {}};
+  if (!failure.error.is(Errc::storeBusy) || connection.isLost()) return errorOf(failure);
+  connection.rollback();
+  const Exchange read = connection.exchange(std::vector{selectFence(expected.row.election.value, lane_)});
+  if (!read || isAt(foundIn(read.answers[0]), expected)) return failure.error;
+  return {Errc::staleTerm, {}};
+}
+
+// --- rows
+
+Driver::Look Driver::lookFor(std::span<const RowName> names) {
+  std::vector<std::vector<const RowName*>> byTable(storage::tableCount);
+  std::vector<std::vector<std::size_t>> places(storage::tableCount);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    byTable[static_cast<std::size_t>(names[i].table)].push_back(&names[i]);
+    places[static_cast<std::size_t>(names[i].table)].push_back(i);
+  }
+  Look look;
+  for (std::size_t table = 0; table < byTable.size(); ++table) {
+    if (byTable[table].empty()) continue;
+    look.commands.push_back(rows_.select(owner_, byTable[table]));
+    look.places.push_back(std::move(places[table]));
+  }
+  return look;
+}
+
+Rows Driver::rowsFrom(std::span<const RowName> names, const Look& look, std::span<const Answer> answers) {
+  Rows rows(names.size());
+  for (std::size_t i = 0; i < answers.size(); ++i)
+    for (int row = 0; row < answers[i].rows(); ++row) {
+      const std::size_t place = look.places[i][static_cast<std::size_t>(answers[i].integer(row, 0) - 1)];
+      rows[place] = RowSets::rowFrom(answers[i], row, names[place].table, 1);
+    }
+  return rows;
+}
+
+Result<std::optional<Rows>> Driver::read(std::span<const RowName> names, const Fence* expected) {
+  const auto connection = session();
+  if (!connection) return connection.error();
+  if (storage::concernsQueue(names))
+    if (const Result<void> found = findQueue(**connection); !found) return found.error();
+  Look look = lookFor(names);
+  std::vector<Command> questions = look.commands;
+  if (expected != nullptr) questions.push_back(selectFence(expected->row.election.value, lane_));
+  const Exchange read = (*connection)->exchange(questions);
+  if (!read) return errorOf(*read.failure);
+  if (expected != nullptr && !isAt(foundIn(read.answers.back()), *expected)) return std::optional<Rows>{};
+  return std::optional(rowsFrom(names, look, std::span{read.answers}.first(look.commands.size())));
+}
+
+Result<std::vector<Row>> Driver::scan(const storage::Scan& scan) {
+  const auto connection = session();
+  if (!connection) return connection.error();
+  if (const Result<void> found = findQueue(**connection); !found) return found.error();
+  const Exchange read = (*connection)->exchange(std::vector{rows_.scan(owner_, scan)});
+  if (!read) return read.error();
+  std::vector<Row> rows;
+  for (int row = 0; row < read.answers[0].rows(); ++row)
+    rows.push_back(RowSets::rowFrom(read.answers[0], row, scan.table));
+  return rows;
+}
+
+Result<storage::WaitingPage> Driver::waiting(const storage::WaitingScan& scan) {
+  const auto connection = session();
+  if (!connection) return connection.error();
+  const Exchange read = (*connection)->exchange(std::vector{selectWaiting(which_.name, scan)});
+  return read ? Result<storage::WaitingPage>(waitingFrom(read.answers[0])) : read.error();
+}
+
+Result<storage::WaitingCounts> Driver::countWaiting(std::int64_t atMost) {
+  const auto connection = session();
+  if (!connection) return connection.error();
+  const Exchange read = (*connection)->exchange(std::vector{postgresql::countWaiting(which_.name, atMost)});
+  return read ? Result<storage::WaitingCounts>(countsFrom(read.answers[0])) : read.error();
+}
+
+Result<void> Driver::findQueue(Connection& connection) {
+  if (owner_.queue != 0) return {};
+  const Result<std::int64_t> number = postgresql::findQueue(connection, which_);
+  if (!number) return number.error();
+  owner_.queue = *number;
+  return {};
+}
+
+// --- commits
+
+Result<Committed> Driver::commit(const Commit& commit) {
+  const auto connection = session();
+  if (!connection) return connection.error();
+  if (commit.expected != nullptr) {
+    std::vector<Command> passing = passFence(*commit.expected, *commit.next);
+    const std::size_t fence = passing.size();
+    return finish(**connection, std::move(passing), fence, false, commit);
+  }
+  if (storage::concernsQueue(*commit.writes))
+    if (const Result<void> found = findQueue(**connection); !found) return found.error();
+  std::vector<Command> kept{beginTransaction()};
+  if (std::ranges::any_of(commit.writes->enqueued(),
+                          [&](const SentMessage& sent) { return isForTable(sent, commit); })) {
+    const Result<OutboxShape> shape = shapeOf(**connection, *options_.table);
+    if (!shape) return shape.error();
+    kept.push_back(putBack(*shape, commit.writes->enqueued()));
+    kept.push_back(notifySoon(which_.name, {}));
+  }
+  return finish(**connection, std::move(kept), 0, false, commit);
+}
+
+/// In one round trip; in two where a message goes to a queue for the first time.
+Result<Committed> Driver::finish(Connection& connection, std::vector<Command> kept, std::size_t fence, bool isGuess,
+                                 const Commit& commit) {
+  const std::set<std::string> unknown = unknownQueues(commit);
+  if (unknown.empty()) return finishWith({}, connection, std::move(kept), fence, isGuess, commit);
+  const Exchange begun = kept.empty() ? Exchange{} : connection.exchange(kept);
+  if (!begun) return failed(connection, *begun.failure, {fence, kept.size(), kept.size()}, isGuess, commit);
+  QueuePlaces made;
+  if (const Result<void> placed = makeQueues(connection, unknown, made); !placed) {
+    connection.rollback();
+    return placed.error();
+  }
+  return finishWith(std::move(made), connection, {}, 0, false, commit);
+}
+
+/// In the order in which others wait least: what is in work last of the rows, the look behind them.
+Result<Committed> Driver::finishWith(QueuePlaces made, Connection& connection, std::vector<Command> kept,
+                                     std::size_t fence, bool isGuess, const Commit& commit) {
+  Places places{fence, kept.size(), 0};
+  const bool isTable = handedOut_ != nullptr;
+  HandedOut::Marks marks = isTable ? handedOut_->marksFor(*commit.writes) : HandedOut::Marks{};
+  Result<std::vector<Command>> rows = rowCommands(commit, made, std::move(marks.commands));
+  if (!rows) {
+    connection.rollback();
+    return rows.error();
+  }
+  std::vector<Command> all = std::move(kept);
+  all.insert(all.end(), std::move_iterator(rows->begin()), std::move_iterator(rows->end()));
+  const std::size_t unread = all.size();
+  Look look = lookFor(commit.alsoRead);
+  all.insert(all.end(), std::move_iterator(look.commands.begin()), std::move_iterator(look.commands.end()));
+  places.commit = all.size();
+  all.push_back(command("COMMIT"));
+  const bool isTooLate = connection.isLost();
+  const Exchange exchange = connection.exchange(all, isTable ? places.ours : unread);
+  if (isTooLate) return exchange.error();
+  if (!exchange) return failed(connection, *exchange.failure, places, isGuess, commit);
+  isInDoubt_ = false;
+  if (const Result<void> committed = checkCommitted(connection, exchange.answers.back()); !committed) {
+    isInDoubt_ = isOutcomeUnknown(committed.error().code);
+    return committed.error();
+  }
+  places_.merge(made);
+  if (isTable)
+    if (const auto ok = handedOut_->committed(connection, marks, &exchange.answers[places.ours]); !ok)
+      return ok.error();
+  const auto looked = std::span{exchange.answers}.subspan(unread, look.places.size());
+  return Committed{Outcome::committed, rowsFrom(commit.alsoRead, look, looked)};
+}
+
+/// The queues of this commit to which this driver has not sent a message before.
+std::set<std::string> Driver::unknownQueues(const Commit& commit) const {
+  std::set<std::string> unknown;
+  for (const SentMessage& sent : commit.writes->enqueued())
+    if (!isForTable(sent, commit) && !places_.contains(sent.queue)) unknown.insert(sent.queue);
+  return unknown;
+}
+
+/// Inside the transaction, so that a rollback removes them. In the order of their names: two senders that make the same
+/// queues cannot wait for each other.
+Result<void> Driver::makeQueues(Connection& connection, const std::set<std::string>& names, QueuePlaces& made) {
+  for (const std::string& queue : names) {
+    const Result<std::int64_t> number =
+        queue.empty() ? Result<std::int64_t>(owner_.queue) : ensureQueue(connection, {queue});
+    if (!number) return number.error();
+    Result<std::string> channel = channelOf(connection, *number);
+    if (!channel) return channel.error();
+    made.emplace(queue, QueuePlace{*number, std::move(*channel)});
+  }
+  return {};
+}
+
+Result<void> Driver::tryQueue(const std::string& queue) {
+  if (places_.contains(queue)) return {};
+  const auto connection = session();
+  if (!connection) return connection.error();
+  const Result<Answer> may = (*connection)
+                                 ->ask(
+                                     "SELECT 1 WHERE has_table_privilege('tenure_message', 'INSERT') AND "
+                                     "(has_table_privilege('tenure_queue', 'INSERT')"
+                                     " OR EXISTS(SELECT 1 FROM tenure_queue WHERE name = $1 AND NOT elsewhere))",
+                                     queue);
+  if (!may) return may.error();
+  if (may->rows() > 0) return {};
+  return Error{Errc::permissionDenied, name() + ": this user may not send to queue \"" + queue +
+                                           "\": no right to INSERT on tenure_message, or on tenure_queue to make it"};
+}
+
+/// The queue's row is locked last, as by the waiting room: a commit that cancels a message and sends another one would
+/// else deadlock with the delivery of the first.
+Result<std::vector<Command>> Driver::rowCommands(const Commit& commit, const QueuePlaces& made,
+                                                 std::vector<Command> marks) {
+  const storage::WriteSet& writes = *commit.writes;
+  std::vector<Command> commands = std::move(marks);
+  const auto acknowledged = writes.acknowledged();
+  if (handedOut_ == nullptr && !acknowledged.empty())
+    commands.push_back(deleteByPosition(owner_.queue, {acknowledged.begin(), acknowledged.end()}));
+  std::vector<Command> rows = rows_.writes(owner_, writes);
+  for (const auto& [queue, due] : earliestTimes(writes)) rows.push_back(notifySoon(queue, due));
+  commands.insert(commands.end(), std::move_iterator(rows.begin()), std::move_iterator(rows.end()));
+  if (const Result<void> sent = addSent(commit, made, commands); !sent) return sent.error();
+  return commands;
+}
+
+/// Queue by queue in the order of their numbers, so that two who send to the same ones cannot wait for each other.
+Result<void> Driver::addSent(const Commit& commit, const QueuePlaces& made, std::vector<Command>& commands) {
+  std::map<std::int64_t, std::pair<QueuePlace, std::vector<NewMessage>>> byQueue;
+  for (const SentMessage& sent : commit.writes->enqueued()) {
+    if (isForTable(sent, commit)) continue;
+    const auto known = places_.find(sent.queue);
+    const QueuePlace& place = known != places_.end() ? known->second : made.at(sent.queue);
+    auto& [queue, messages] = byQueue[place.number];
+    queue = place;
+    messages.push_back(sent.message);
+  }
+  // What an operator puts back has no turn any more.
+  const bool givesNumbers = limits_.numbersMessages && (commit.expected != nullptr || commit.isProducers);
+  for (const auto& [number, sent] : byQueue) {
+    const auto& [queue, messages] = sent;
+    if (givesNumbers && numberedAppends_++ % appendsAForgetting == 0) commands.push_back(forgetSentIds());
+    Result<Command> append = givesNumbers ? appendNumberedTo(queue, messages) : appendTo(queue, messages);
+    if (!append) return append.error();
+    commands.push_back(std::move(*append));
+  }
+  return {};
+}
+
+Result<Committed> Driver::failed(Connection& connection, const Failure& failure, const Places& places, bool isGuess,
+                                 const Commit& commit) {
+  const bool isLost = connection.isLost();
+  if (isLost && isGuess) goPessimistic();  // perhaps it was too much at once
+  // The server has said why, and did so before the COMMIT.
+  const bool isKnown = !failure.sqlState.empty() && failure.command < places.commit;
+  if (isLost && !isKnown) {
+    isInDoubt_ = true;
+    return Error{Errc::outcomeUnknown, failure.error.detail};
+  }
+  connection.rollback();
+  if (isFenceTableGone(failure)) return errorOf(failure);
+  if (failure.command < places.fence) {
+    const Error refused = refusedAtFence(connection, failure, *commit.expected);
+    return refused.is(Errc::staleTerm) ? Result<Committed>(Committed{Outcome::fenced}) : refused;
+  }
+  // A deferred constraint or trigger: the store is well, the writes are not.
+  if (failure.command == places.commit && !isOfStore(failure.sqlState))
+    return Error{Errc::commitRefused, failure.error.detail};
+  const bool isOurs = failure.command >= places.ours && failure.command < places.commit;
+  if (isOurs && isUnexpected(failure.sqlState)) return Committed{Outcome::conflict};
+  if (isLost || !isGuess || endsTransaction(meaningOf(failure.sqlState))) return failure.error;
+  goPessimistic();
+  return Error{Errc::transactionConflict, failure.error.detail};
+}
+
+std::unique_ptr<storage::ISqlTransaction> Driver::open() { return std::make_unique<OpenTransaction>(*this); }
+
+}  // namespace tenure::postgresql
