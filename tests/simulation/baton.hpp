@@ -12,7 +12,7 @@
 #include "coordination/coordination.hpp"
 #include "election/names.hpp"
 #include "mutant.hpp"
-#include "testing/ensemble.hpp"
+#include "testing/ensemble/ensemble.hpp"
 
 namespace tenure::simulation {
 

@@ -4,7 +4,7 @@
 
 #include "base/loop.hpp"
 #include "mutant.hpp"
-#include "testing/ensemble.hpp"
+#include "testing/ensemble/ensemble.hpp"
 
 namespace tenure::simulation {
 

@@ -9,7 +9,7 @@
 #include "coordination/coordination.hpp"
 #include "support/forwarding_store.hpp"
 #include "tenure/testing/memory.hpp"
-#include "testing/process_loop.hpp"
+#include "testing/world/process_loop.hpp"
 
 namespace tenure::simulation {
 

@@ -19,7 +19,7 @@
 #include "tenure/consumer.hpp"
 #include "tenure/spi/store.hpp"
 #include "tenure/testing/memory.hpp"
-#include "testing/process_loop.hpp"
+#include "testing/world/process_loop.hpp"
 
 namespace tenure::simulation {
 

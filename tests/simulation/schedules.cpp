@@ -3,7 +3,7 @@
 
 #include "simulation.hpp"
 #include "storage/records.hpp"
-#include "testing/memory_state.hpp"
+#include "testing/memory/memory_state.hpp"
 
 namespace tenure::simulation {
 

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "testing/memory_state.hpp"
+#include "testing/memory/memory_state.hpp"
 
 namespace tenure::simulation {
 namespace {

@@ -49,8 +49,8 @@
 #include "tenure/spi/store.hpp"
 #include "tenure/testing/memory.hpp"
 #include "testament.hpp"
-#include "testing/ensemble.hpp"
-#include "testing/manual_loop.hpp"
+#include "testing/ensemble/ensemble.hpp"
+#include "testing/world/manual_loop.hpp"
 
 namespace tenure::simulation {
 

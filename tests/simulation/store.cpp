@@ -6,7 +6,7 @@
 #include "consumer/recovery_window.hpp"
 #include "process.hpp"
 #include "simulation.hpp"
-#include "testing/memory_state.hpp"
+#include "testing/memory/memory_state.hpp"
 
 namespace tenure::simulation {
 namespace {

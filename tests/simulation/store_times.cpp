@@ -4,7 +4,7 @@
 #include "process.hpp"
 #include "simulation.hpp"
 #include "storage/scheduled/waiting_rows.hpp"
-#include "testing/memory_state.hpp"
+#include "testing/memory/memory_state.hpp"
 
 namespace tenure::simulation {
 

@@ -1,7 +1,7 @@
 // How each fault of the plan strikes.
 #include "election/records.hpp"
 #include "simulation.hpp"
-#include "testing/memory_state.hpp"
+#include "testing/memory/memory_state.hpp"
 
 namespace tenure::simulation {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "career/last_will/last_will_machine.hpp"
 #include "election/will.hpp"
-#include "testing/ensemble.hpp"
+#include "testing/ensemble/ensemble.hpp"
 
 namespace tenure::simulation {
 

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "storage/scheduled/settled_bound.hpp"
-#include "testing/memory_waiting_room.hpp"
+#include "testing/memory/memory_waiting_room.hpp"
 
 namespace tenure::simulation {
 

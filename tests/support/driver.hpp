@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "coordination/coordination.hpp"
-#include "testing/manual_loop.hpp"
+#include "testing/world/manual_loop.hpp"
 
 namespace tenure::test {
 

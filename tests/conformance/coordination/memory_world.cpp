@@ -1,6 +1,6 @@
 // The in-memory ensemble: one of its servers behind a link that breaks, and the others past it.
-#include "testing/ensemble.hpp"
-#include "testing/manual_loop.hpp"
+#include "testing/ensemble/ensemble.hpp"
+#include "testing/world/manual_loop.hpp"
 #include "world.hpp"
 
 namespace tenure::test {

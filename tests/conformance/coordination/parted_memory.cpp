@@ -1,7 +1,7 @@
 // The ensemble of unit tests and of the simulation.
 #include "parted.hpp"
-#include "testing/ensemble.hpp"
-#include "testing/manual_loop.hpp"
+#include "testing/ensemble/ensemble.hpp"
+#include "testing/world/manual_loop.hpp"
 
 namespace tenure::test {
 namespace {

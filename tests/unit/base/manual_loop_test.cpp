@@ -1,4 +1,4 @@
-#include "testing/manual_loop.hpp"
+#include "testing/world/manual_loop.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

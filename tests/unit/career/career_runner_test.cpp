@@ -3,7 +3,7 @@
 
 #include "support/events.hpp"
 #include "support/terms.hpp"
-#include "testing/manual_loop.hpp"
+#include "testing/world/manual_loop.hpp"
 
 namespace tenure::career {
 namespace {

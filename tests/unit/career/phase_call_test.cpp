@@ -2,7 +2,7 @@
 #include "career/phase_call.hpp"
 
 #include "support/terms.hpp"
-#include "testing/manual_loop.hpp"
+#include "testing/world/manual_loop.hpp"
 
 namespace tenure::career {
 namespace {

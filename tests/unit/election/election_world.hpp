@@ -6,8 +6,8 @@
 
 #include "election/outside/view.hpp"
 #include "support/contender.hpp"
-#include "testing/ensemble.hpp"
-#include "testing/manual_loop.hpp"
+#include "testing/ensemble/ensemble.hpp"
+#include "testing/world/manual_loop.hpp"
 
 namespace tenure::test {
 

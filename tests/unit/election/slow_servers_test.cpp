@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "support/contender.hpp"
-#include "testing/ensemble.hpp"
-#include "testing/manual_loop.hpp"
+#include "testing/ensemble/ensemble.hpp"
+#include "testing/world/manual_loop.hpp"
 
 namespace tenure::test {
 namespace {

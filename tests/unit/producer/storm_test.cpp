@@ -8,8 +8,8 @@
 
 #include "producer/engine.hpp"
 #include "support/forwarding_spool.hpp"
-#include "testing/manual_loop.hpp"
-#include "testing/process_loop.hpp"
+#include "testing/world/manual_loop.hpp"
+#include "testing/world/process_loop.hpp"
 
 namespace tenure::test {
 namespace {

@@ -9,7 +9,7 @@
 #include "support/results.hpp"
 #include "support/terms.hpp"
 #include "tenure/spi/source.hpp"
-#include "testing/memory_driver.hpp"
+#include "testing/memory/memory_driver.hpp"
 
 namespace tenure::storage {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "support/driver.hpp"
 #include "support/results.hpp"
-#include "testing/ensemble.hpp"
-#include "testing/manual_loop.hpp"
+#include "testing/ensemble/ensemble.hpp"
+#include "testing/world/manual_loop.hpp"
 
 namespace tenure::test {
 

@@ -1,0 +1,94 @@
+/// The leader's part: orders writes, commits what a majority has written down, keeps the sessions. Private to the room.
+#pragma once
+
+#include <algorithm>
+
+#include "testing/ensemble/ensemble_prepare.hpp"
+#include "testing/ensemble/ensemble_server.hpp"
+#include "testing/ensemble/ensemble_sessions.hpp"
+
+namespace tenure::ensemble {
+
+class Leader final : public IRole {
+ public:
+  Leader(Server& self, Zxid epoch);
+  ~Leader() override;
+
+  void submit(Request request) override;
+  /// Answered here and now when nothing is outstanding, whoever leads by then: `sync` proves nothing.
+  void sync(const Origin& origin) override;
+  void touch(SessionId session) override { sessions_.touch(session, now()); }
+  void revalidate(SessionId session, std::function<void(bool)> done) override { done(reattach(session, self_->id())); }
+
+  MachineId id() const noexcept { return self_->id(); }
+  std::shared_ptr<Connection> join(Server& follower);
+  bool reattach(SessionId session, MachineId through);
+  void onAck(MachineId follower, Zxid zxid);
+  void onTouched(MachineId follower, const std::vector<SessionId>& sessions);
+  void onSync(MachineId follower, const Origin& origin);
+  void expire(SessionId session);
+  /// The next write gets `zxid` + 1; never back.
+  void jumpTo(Zxid zxid) noexcept { lastZxid_ = std::max(lastZxid_, zxid); }
+
+ private:
+  struct Learner {
+    Server* server;
+    std::shared_ptr<Connection> link;
+    Zxid written = 0;
+    BootTime lastHeard{};
+  };
+
+  BootTime now() const noexcept;
+  void heard(MachineId follower);
+  void propose(Transaction transaction);
+  void commitWhatIsWritten();
+  void onTick();
+  void endSessions();
+  void tell(MachineId server, const Origin& origin);
+
+  Server* self_;
+  Zxid lastZxid_;
+  Zxid committed_;
+  Preparation preparation_;
+  SessionTracker sessions_;
+  std::map<MachineId, Learner> learners_;
+  std::multimap<Zxid, Origin> syncs_;  // wait for the commit of what was outstanding when they came
+  bool oddTick_ = false;
+  Timer tick_;
+  Timer sessionTick_;
+  Timer rollOver_;
+};
+
+/// The follower's part: writes down what is proposed, passes on what clients ask, reports whom it has heard of.
+class Follower final : public IRole {
+ public:
+  Follower(Server& self, Server& leader);
+  ~Follower() override;
+
+  void submit(Request request) override;
+  void sync(const Origin& origin) override;
+  /// Noted only; the leader hears of it with the answer to its next ping.
+  void touch(SessionId session) override { touched_.insert(session); }
+  void revalidate(SessionId session, std::function<void(bool)> done) override;
+
+  MachineId leader() const noexcept { return leader_->id(); }
+  void onProposal(const Transaction& transaction);
+  void onCommit(Zxid zxid);
+  void onSynced(const Origin& origin);
+  void onPing();
+
+ private:
+  void heard();
+  void onSilence();
+  /// `task` runs at the leader while it leads and this link stands.
+  void ask(std::function<void(Leader&)> task);
+
+  Server* self_;
+  Server* leader_;
+  std::shared_ptr<Connection> link_;
+  std::set<SessionId> touched_;
+  BootTime lastHeard_;
+  Timer silence_;
+};
+
+}  // namespace tenure::ensemble
