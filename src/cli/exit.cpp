@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "cli/rows.hpp"
+#include "cli/options/rows.hpp"
 
 namespace tenure::cli {
 namespace {

@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "cli/early_signals.hpp"
-#include "cli/tool.hpp"
+#include "cli/commands/tool.hpp"
+#include "cli/replica/early_signals.hpp"
 
 namespace {
 

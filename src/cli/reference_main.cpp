@@ -6,8 +6,8 @@
 #include <iostream>
 #include <iterator>
 
-#include "cli/commands.hpp"
-#include "cli/reference.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/output/reference.hpp"
 #include "tenure/version.hpp"
 
 namespace {

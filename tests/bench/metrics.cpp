@@ -4,7 +4,7 @@
 #include <prometheus/counter.h>
 
 #include "bench/ledger_queue.hpp"
-#include "cli/replica_metrics.hpp"
+#include "cli/replica/replica_metrics.hpp"
 #include "support/program.hpp"
 #include "tenure/testing/memory.hpp"
 

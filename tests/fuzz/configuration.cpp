@@ -3,11 +3,11 @@
 #include <sstream>
 
 #include "claims.hpp"
-#include "cli/command.hpp"
-#include "cli/config_file.hpp"
 #include "cli/exit.hpp"
-#include "cli/options.hpp"
-#include "cli/rows.hpp"
+#include "cli/options/command.hpp"
+#include "cli/options/config_file.hpp"
+#include "cli/options/options.hpp"
+#include "cli/options/rows.hpp"
 
 using namespace tenure;
 using namespace tenure::cli;

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "claims.hpp"
-#include "cli/line_reader.hpp"
-#include "cli/message_line.hpp"
+#include "cli/input/line_reader.hpp"
+#include "cli/input/message_line.hpp"
 
 using namespace tenure;
 using namespace tenure::cli;

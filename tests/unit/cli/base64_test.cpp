@@ -1,4 +1,4 @@
-#include "cli/base64.hpp"
+#include "cli/output/base64.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "cli/check_report.hpp"
+#include "cli/output/check_report.hpp"
 
 #include <gmock/gmock.h>
 

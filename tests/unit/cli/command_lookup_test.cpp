@@ -1,4 +1,4 @@
-#include "cli/command_lookup.hpp"
+#include "cli/handlers/command_lookup.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

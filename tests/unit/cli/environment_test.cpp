@@ -1,8 +1,8 @@
-#include "cli/environment.hpp"
+#include "cli/options/environment.hpp"
 
 #include <gmock/gmock.h>
 
-#include "cli/commands.hpp"
+#include "cli/commands/commands.hpp"
 
 namespace tenure::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/exec_handler.hpp"
+#include "cli/handlers/exec_handler.hpp"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "cli/follower.hpp"
+#include "cli/input/follower.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // What people are told of a handover's steps.
-#include "cli/handover_steps.hpp"
+#include "cli/output/handover_steps.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

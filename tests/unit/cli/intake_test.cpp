@@ -1,4 +1,4 @@
-#include "cli/intake.hpp"
+#include "cli/input/intake.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,11 +1,11 @@
-#include "cli/letter_page.hpp"
+#include "cli/output/letter_page.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "cli/content_page.hpp"
+#include "cli/output/content_page.hpp"
 
 namespace tenure::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/line_reader.hpp"
+#include "cli/input/line_reader.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
-#include "cli/message_line.hpp"
+#include "cli/input/message_line.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/base64.hpp"
+#include "cli/output/base64.hpp"
 
 namespace tenure::cli {
 namespace {

@@ -1,5 +1,5 @@
 /// The figures of a queue are read by a thread of their own, which may fail or hang.
-#include "cli/queue_gauge.hpp"
+#include "cli/replica/queue_gauge.hpp"
 
 #include <gtest/gtest.h>
 

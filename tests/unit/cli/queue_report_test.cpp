@@ -1,5 +1,5 @@
 // What a queue's report says, whatever is in it.
-#include "cli/queue_report.hpp"
+#include "cli/output/queue_report.hpp"
 
 #include <gmock/gmock.h>
 

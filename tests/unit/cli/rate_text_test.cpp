@@ -1,4 +1,4 @@
-#include "cli/rate_text.hpp"
+#include "cli/options/rate_text.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

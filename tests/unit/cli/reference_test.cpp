@@ -1,5 +1,5 @@
 /// What is made of a command's page and its options; that docs/reference is what they give is tests/tidy's to say.
-#include "cli/reference.hpp"
+#include "cli/output/reference.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <iterator>
 #include <regex>
 
-#include "cli/commands.hpp"
+#include "cli/commands/commands.hpp"
 
 namespace tenure::cli {
 namespace {

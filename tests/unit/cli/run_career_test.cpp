@@ -1,4 +1,4 @@
-#include "cli/run_career.hpp"
+#include "cli/handlers/run_career.hpp"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -8,7 +8,7 @@
 
 #include <thread>
 
-#include "cli/kill_deadline.hpp"
+#include "cli/handlers/kill_deadline.hpp"
 #include "support/events.hpp"
 #include "support/program.hpp"
 #include "support/terms.hpp"

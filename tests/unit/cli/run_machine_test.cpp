@@ -1,4 +1,4 @@
-#include "cli/run_machine.hpp"
+#include "cli/handlers/run_machine.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 /// whose body is not that, and by nobody else.
 #include <gmock/gmock.h>
 
-#include "cli/sql_handler.hpp"
+#include "cli/handlers/sql_handler.hpp"
 #include "support/forwarding_store.hpp"
 #include "support/postgres_server.hpp"
 #include "support/sqlite_world.hpp"

@@ -1,7 +1,7 @@
 /// `--sql` on a real SQLite file: what is looked at before the first message, and what when a statement fails.
 #include <gmock/gmock.h>
 
-#include "cli/sql_handler.hpp"
+#include "cli/handlers/sql_handler.hpp"
 #include "support/sqlite_world.hpp"
 #include "support/terms.hpp"
 

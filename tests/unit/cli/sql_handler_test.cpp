@@ -1,4 +1,4 @@
-#include "cli/sql_handler.hpp"
+#include "cli/handlers/sql_handler.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "cli/status_file.hpp"
+#include "cli/replica/status_file.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

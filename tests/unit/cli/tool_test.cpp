@@ -1,5 +1,5 @@
 /// The command line as a parser sees it. What commands do is tested in tests/process/cli.
-#include "cli/tool.hpp"
+#include "cli/commands/tool.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,10 +7,10 @@
 #include <fstream>
 #include <sstream>
 
-#include "cli/commands.hpp"
-#include "cli/help_page.hpp"
-#include "cli/mistakes.hpp"
-#include "cli/rows.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/options/help_page.hpp"
+#include "cli/options/mistakes.hpp"
+#include "cli/options/rows.hpp"
 #include "support/program.hpp"
 
 namespace tenure::cli {

@@ -6,8 +6,8 @@
 #include "backends/redis/url.hpp"
 #include "backends/sqlite/url.hpp"
 #include "backends/zookeeper/url.hpp"
-#include "cli/backends.hpp"
-#include "cli/rows.hpp"
+#include "cli/options/backends.hpp"
+#include "cli/options/rows.hpp"
 
 namespace tenure::cli {
 namespace {

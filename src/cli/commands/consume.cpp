@@ -1,0 +1,175 @@
+#include "cli/commands/commands.hpp"
+#include "cli/handlers/command_lookup.hpp"
+#include "cli/handlers/exec_handler.hpp"
+#include "cli/handlers/sql_handler.hpp"
+#include "cli/options/consume_options.hpp"
+#include "cli/replica/early_signals.hpp"
+#include "cli/replica/replica_run.hpp"
+
+namespace tenure::cli {
+namespace {
+
+/// All of it checked.
+struct Settings {
+  CandidateOptions candidate;
+  ConsumerOptions consumer;
+  Wiring wiring;
+  RateRules rates;
+};
+
+constexpr const char* consumeHelp =
+    R"help(Runs one replica: it stands by until it is elected, then consumes the queue alone, strictly in
+order, until it is told to leave, dies, or loses its lease; then the next replica takes over.
+
+--sql runs one statement for each message, in the transaction that also acknowledges it and checks
+the fence, so its effect happens exactly once. It may use :id :group :body :token :attempt, :time
+(when it was sent), :number, and each header: trace-id is :header_trace_id, whatever the case of its
+letters, with _ for what is no letter or digit. What a message lacks is NULL.
+--exec runs a command for each message with /bin/sh: the body on standard input, and
+TENURE_MESSAGE_ID, TENURE_GROUP, TENURE_TOKEN, TENURE_ATTEMPT, TENURE_TIME (when it was sent) and
+TENURE_NUMBER in the environment, where our own passwords are not; a header such as trace-id is
+TENURE_HEADER_TRACE_ID (at most 32 KiB of them). What it says last on standard error is kept as the
+attempt's reason. Its exit code:
+   0  done
+  65  rejected: a dead letter at once, no attempt could help (EX_DATAERR)
+  75  again later, not counted as a failed attempt (EX_TEMPFAIL)
+  99  skipped: there is nothing to do for this message
+  anything else, or a signal: a failed attempt; but 126 and 127, which a shell says of a command
+  that it cannot run, end the replica with exit code 78 as long as none has succeeded
+What is put off without end, 30 times or for 10 minutes, is told as message_stuck in the log.
+The command dies with its term. What it does outside can happen twice: make it idempotent, or let it
+check the token.
+
+A message that blocks (--on-dead block) is shown by `tenure queue failing` and `tenure status
+--queue`. What is rejected never does.
+
+When many different messages become dead letters in a row (--dead-letter-limit), without one between
+them that is done, the consumer stops: the log says consumer_stopped, and whoever leads waits for
+`tenure queue resume`. Mend the cause first.
+
+--coalesce lets one run stand for all messages that wait when it begins and have the same group, or
+the same header:NAME: for requests such as "refresh this entry". The first of them runs, the others
+are acknowledged with its commit.
+
+--limits FILE, lines such as these; a rate counts the starts of handlers, and :N how many may start
+at once (without it those of a second, at least 1). Messages keep their order: what is held back
+holds back what is behind it, with --lanes only its group.
+  queue           500/s:50
+  group *         5/s            each group
+  group tenant-7  1/m:3          this one; or unlimited
+
+--follow-numbers handles each group in the order of its messages' numbers (header tenure-number),
+whatever order they come in: what comes early is kept in the store until the gap before it is
+filled. A gap older than --gap-limit is told in the log (gap_found), and then --old-gap decides.
+
+A replica that is killed or crashes is followed within milliseconds: its helper process,
+tenure-last-will, sees it die, ends what it left running, and closes its ZooKeeper session. A log
+line last_will_lost says that there is no helper; a sudden death then costs the session timeout.
+
+Signals:
+  SIGTERM, SIGINT  finish the current message, hand over, leave; a second one aborts
+  SIGUSR1          hand over and stand by again at the back
+  SIGUSR2          write the status to the log
+  SIGHUP           read log-level again from the file given with --config, and the file of --limits
+)help";
+
+constexpr const char* consumeExamples = R"help(tenure consume --zookeeper 127.0.0.1:2181 --election orders \
+  --queue 'sqlite:orders.db?queue=orders' \
+  --sql "INSERT INTO ledger(id, grp, body) VALUES (:id, :group, :body)"
+tenure consume --zookeeper zk1:2181,zk2:2181 --election mails --queue sqlite:mails.db \
+  --exec 'send-mail --to "$TENURE_GROUP"' --status-file /run/mails.json)help";
+
+/// All effects of --sql are in the store, where the claim is the barrier. A command may have effects elsewhere.
+std::optional<std::chrono::milliseconds> barrierOf(const ConsumeOptions& options) {
+  return options.exec.empty() ? std::optional(std::chrono::milliseconds{0}) : std::nullopt;
+}
+
+/// What replicas must agree on beside their consumer's options.
+Agreement placesOf(const Wiring& wiring) {
+  const Backend& store = wiring.storeBackend();
+  return {{"work", "consume"},
+          {"queue", wiring.queue->place() + " " + wiring.queue->queue()},
+          {"store", store.place() + " " + store.queue()}};
+}
+
+Result<Settings> settingsOf(const ConsumeOptions& options) {
+  auto wiring = options.wiring.parsed(true);
+  if (!wiring) return wiring.error();
+  if (!options.sql.empty() && !wiring->storeBackend().hasSql())
+    return Error{Errc::configurationRefused, "--sql needs a store that speaks SQL; this one has none"};
+  auto candidate = parse(options.replica, barrierOf(options));
+  if (!candidate) return candidate.error();
+  wiring->storeBackend().joinElection(candidate->zookeeper);
+  if (options.tuning.coalesce == Coalesce::byKey) wiring->queue->lookAhead(options.tuning.coalesceAhead);
+  if (const auto fits = wiring->queue->fits(candidate->zookeeper.sessionTimeout); !fits)
+    return named("--queue", fits.error());
+  auto rates = options.flow.rules();
+  if (!rates) return rates.error();
+
+  Settings settings{*std::move(candidate), options.tuning, *std::move(wiring), *std::move(rates)};
+  settings.candidate.limits = options.limits;
+  settings.consumer.name = {options.consumer};
+  settings.consumer.handlerIsExternal = !options.exec.empty();
+  settings.candidate.agreement = agreementOf(settings.consumer, settings.candidate.election);
+  settings.candidate.agreement.merge(placesOf(settings.wiring));
+  return settings;
+}
+
+Exit runReplica(const ConsumeOptions& options, Settings settings, const Handler& handler) {
+  ReplicaRun replica(options.replica, settings.candidate, options.statusFile,
+                     QueueGauge::Place{.queue = settings.wiring.queue,
+                                       .keepsEffects = settings.wiring.isOneDatabase(),
+                                       .keepsAttempts = settings.consumer.delivery != Guarantee::atMostOnce});
+  const Backend::Ends ends = settings.wiring.open(replica.events());
+  if (const Result<void> fit = canEverWork(ends); !fit) return refuse("", fit.error());
+  RateLimits limits(settings.rates);
+  if (options.flow.limits()) settings.consumer.limits = &limits;
+  settings.candidate.onReload = [&] {
+    reload(options.replica, settings.candidate.election, replica.log());
+    reload(options.flow, settings.candidate.election, limits, replica.log());
+  };
+  Consumer consumer(*ends.source, *ends.store, replica.counted(handler), settings.consumer, replica.events());
+  SqlCareer checked(consumer, *ends.store, options.sql);
+  ILeaderCareer& career = options.sql.empty() ? static_cast<ILeaderCareer&>(consumer) : checked;
+  return replica.run(settings.candidate, career, settings.consumer.limits);
+}
+
+Exit runCommands(const ConsumeOptions& options, Settings settings) {
+  if (const auto found = lookUpCommand(options.exec); !found) return refuse("--exec", found.error());
+  // And whenever it is next in line: what was there may be gone by then.
+  settings.consumer.prepare = [command = options.exec](const std::stop_token&) { lookUpCommand(command).value(); };
+  const auto guardian = Guardian::start(settings.wiring.secretVariables());  // a fork: before any thread
+  if (!guardian) return refuse("--exec", guardian.error());
+  settings.candidate.lastWill.childrenGone = guardian->childrenGone();
+  settings.candidate.lastWill.nothingRuns = [&guardian] { return guardian->nothingRuns(); };
+  const Exit exit =
+      runReplica(options, std::move(settings),
+                 makeExecHandler(*guardian, options.exec, options.tuning.delivery, options.tuning.whenAsked));
+  // Nothing is wrong with the configuration: a restart mends it, and a supervisor should try.
+  return exit == Exit::configuration && guardian->isGone() ? Exit::hung : exit;
+}
+
+Exit consume(const ConsumeOptions& options) {
+  const EarlySignals untilTheCandidateRuns;
+  if (options.sql.empty() == options.exec.empty()) return wrongUsage("give either --sql STATEMENT or --exec COMMAND");
+  auto settings = settingsOf(options);
+  if (!settings) return refuse("", settings.error());
+  if (!options.exec.empty()) return runCommands(options, *std::move(settings));
+  return runReplica(options, *std::move(settings), makeSqlHandler(options.sql));
+}
+
+}  // namespace
+
+Command consumeCommand(const ConfigReader& file) {
+  auto options = std::make_shared<ConsumeOptions>();
+  options->replica.logLevelInFile = [file] { return file("consume", "log-level"); };
+  return {.name = "consume",
+          .about = "Run one replica of a consumer",
+          .groups = options->groups(),
+          .help = consumeHelp,
+          .examples = consumeExamples,
+          .act = [options] { return consume(*options); },
+          .hasUrls = true};
+}
+
+}  // namespace tenure::cli

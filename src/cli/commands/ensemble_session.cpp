@@ -1,0 +1,54 @@
+#include "cli/commands/ensemble_session.hpp"
+
+#include "base/text.hpp"
+#include "coordination/zookeeper.hpp"
+
+namespace tenure::cli {
+
+Result<std::unique_ptr<EnsembleSession>> EnsembleSession::connect(const ZooKeeperOptions& options,
+                                                                  std::chrono::milliseconds limit) {
+  std::unique_ptr<EnsembleSession> session(new EnsembleSession(limit));
+  auto coordination = makeZooKeeper(session->loop_, options);
+  if (!coordination) return coordination.error();
+  session->coordination_ = *std::move(coordination);
+  session->coordination_->start(*session);
+  session->runUntil([&] { return session->connected_ || session->fatal_; }, BootClock::now() + limit);
+  if (session->fatal_) return *session->fatal_;
+  if (!session->connected_)
+    return Error{Errc::unavailable, "no server of " + escaped(options.hosts) + " answered within " +
+                                        formatDuration(limit) + ": " + session->coordination_->whyNotConnected()};
+  return session;
+}
+
+EnsembleSession::~EnsembleSession() {
+  if (!coordination_) return;
+  bool closed = false;
+  coordination_->close([&closed] { closed = true; });
+  runUntil([&] { return closed; }, BootClock::now() + std::chrono::seconds{5});
+}
+
+Result<ElectionView> EnsembleSession::view(const ElectionPaths& paths) {
+  return ask<ElectionView>([&](ICoordination& coordination, Callback<ElectionView> done) {
+    readElection(coordination, paths, std::move(done));
+  });
+}
+
+Result<NodeStat> EnsembleSession::watch(const std::string& path, const std::shared_ptr<bool>& changed) {
+  return ask<NodeStat>([&](ICoordination& coordination, Callback<NodeStat> done) {
+    coordination.exists(
+        path, [changed](WatchEvent) { *changed = true; }, std::move(done));
+  });
+}
+
+bool EnsembleSession::runUntil(const std::function<bool()>& condition, BootTime deadline) {
+  constexpr std::chrono::milliseconds look{50};
+  context_.restart();
+  while (!condition()) {
+    if (BootClock::now() >= deadline) return false;
+    context_.run_one_for(look);
+    if (context_.stopped()) context_.restart();
+  }
+  return true;
+}
+
+}  // namespace tenure::cli

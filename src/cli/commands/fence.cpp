@@ -1,0 +1,184 @@
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "base/text.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/commands/steady_election.hpp"
+#include "cli/options/options.hpp"
+#include "cli/options/wiring_options.hpp"
+
+namespace tenure::cli {
+namespace {
+
+struct ShowOptions {
+  WiringOption wiring;
+  std::string election;
+  bool json = false;
+};
+
+struct RebaseOptions {
+  WiringOption wiring;
+  ElectionOption election;
+};
+
+constexpr const char* fenceHelp =
+    R"help(The fence is what a store knows of the terms that claimed it; an older token commits nothing.
+)help";
+
+constexpr const char* fenceExamples = R"help(tenure fence show --queue 'sqlite:orders.db?queue=orders'
+tenure fence rebase --queue 'sqlite:orders.db?queue=orders' --zookeeper zk1:2181 --election orders)help";
+
+constexpr const char* showHelp =
+    R"help(The fence of each election that has claimed the store: no commit gets in under an older token. In
+Redis each has a place of its own: what `tenure run` has claimed there is shown with --election.
+)help";
+
+constexpr const char* showExamples = R"help(tenure fence show --queue 'sqlite:orders.db?queue=orders'
+tenure fence show --store postgresql://shop@db/shop
+tenure fence show --store redis://cache --election clock)help";
+
+constexpr const char* rebaseHelp =
+    R"help(When an ensemble is rebuilt, restored from an old snapshot or replaced, its tokens start lower than
+the store has seen, or under another identity; when --root was changed, under another path. Every
+claim is refused then (TokenRegression, ForeignEnsemble, ForeignPath; exit code 78), because nobody
+can tell it from an old leader that has come back.
+
+This makes the store accept the given ensemble and path from now on, whatever it saw before: first
+it writes them with the next generation into the store, if the store has not changed meanwhile,
+then the generation into the ensemble. If it stops in between, repeat it.
+Be sure that no leader of the old ensemble runs any more: nothing fences it off afterwards but the
+generation. Stop all replicas, rebase, start them again.
+)help";
+
+constexpr const char* rebaseExamples =
+    R"help(tenure fence rebase --queue 'sqlite:orders.db?queue=orders' --zookeeper zk1:2181 --election orders)help";
+
+using Json = nlohmann::ordered_json;
+
+Json toJson(const FenceRow& row) {
+  return {{"election", row.election.value},
+          {"path", row.path},
+          {"ensemble", row.ensemble.value},
+          {"generation", row.generation},
+          {"token", std::to_string(row.token.value)},
+          {"sequence", row.sequence},
+          {"host", row.holder.host},
+          {"pid", row.holder.pid},
+          {"claimed_at", formatWallTime(row.claimedAt)}};
+}
+
+void printText(const FenceRow& row) {
+  std::cout << escaped(row.election.value) << "  token " << row.token.value << "  commits " << row.sequence
+            << "  generation " << row.generation << "  ensemble " << escaped(row.ensemble.value) << "  path "
+            << escaped(row.path) << "  holder " << escaped(row.holder.host) << ":" << row.holder.pid << "  claimed "
+            << formatWallTime(row.claimedAt) << "\n";
+}
+
+Result<std::vector<FenceRow>> rowsFor(const std::optional<ElectionName>& election, Backend& store) {
+  if (!election) return store.storeAdmin()->fenceRows();
+  const auto row = claimIn(store, *election);
+  if (!row) return row.error();
+  return *row ? std::vector{**row} : std::vector<FenceRow>{};
+}
+
+constexpr const char* whichStore = "say which store: --store, or --queue when it is with the queue";
+
+Exit show(const ShowOptions& options) {
+  if (options.wiring.isEmpty()) return wrongUsage(whichStore);
+  const auto wiring = options.wiring.parsed(false);
+  if (!wiring) return refuse("", wiring.error());
+  const auto election = options.election.empty() ? std::optional<ElectionName>{} : ElectionName{options.election};
+  const auto rows = rowsFor(election, wiring->storeBackend());
+  if (!rows) return refuse(options.wiring.storeName(), rows.error());
+  for (const FenceRow& row : *rows)
+    if (options.json)
+      std::cout << toJson(row).dump(-1, ' ', false, Json::error_handler_t::replace) << "\n";
+    else
+      printText(row);
+  std::cout << std::flush;
+  if (rows->empty())
+    complain(election ? "the election " + election->value + " has never claimed this store"
+                      : "no election has claimed this store yet");
+  return rows->empty() ? Exit::no : Exit::done;
+}
+
+/// A store, and the option that named it.
+struct NamedStore {
+  Backend& backend;
+  const char* option;
+};
+
+/// The row of one election; notFound when it never claimed.
+Result<FenceRow> rowOf(const NamedStore& store, const ElectionName& election) {
+  const auto row = claimIn(store.backend, election);
+  if (!row) return named(store.option, row.error());
+  if (*row) return **row;
+  return Error{Errc::notFound, "the election " + election.value + " has never claimed this store: nothing to rebase"};
+}
+
+Result<MetaRecord> rebaseOn(EnsembleSession& session, const ElectionAddress& address, const NamedStore& store) {
+  const ElectionPaths paths(address.root, address.election);
+  if (const auto last = lastTermWhereNobodyLeads(session, paths); !last) return last.error();
+  const auto row = rowOf(store, address.election);
+  if (!row) return row.error();
+  auto meta = readMeta(session, paths);
+  if (!meta) return meta.error();
+
+  MetaRecord& next = meta->record;
+  next.generation = std::max(next.generation, row->generation) + 1;
+  const auto admin = store.backend.storeAdmin();
+  if (const auto stored = admin->rebaseFence(*row, next.ensemble, next.generation, paths.election); !stored)
+    return named(store.option, stored.error());
+  const auto told = session.ask<NodeStat>([&](ICoordination& coordination, Callback<NodeStat> done) {
+    coordination.set(paths.meta, toJson(next), meta->version, std::move(done));
+  });
+  if (!told) return Error{told.error().code, "the store is rebased, " + paths.meta + " is not: repeat the command"};
+  return next;
+}
+
+Exit rebase(const RebaseOptions& options) {
+  if (options.wiring.isEmpty()) return wrongUsage(whichStore);
+  const auto wiring = options.wiring.parsed(false);
+  if (!wiring) return refuse("", wiring.error());
+  const auto address = parse(options.election);
+  if (!address) return refuse("", address.error());
+  wiring->storeBackend().joinElection(address->zookeeper);
+  const auto session = EnsembleSession::connect(address->zookeeper);
+  if (!session) return refuse("--zookeeper", session.error());
+  const auto now = rebaseOn(**session, *address, {wiring->storeBackend(), options.wiring.storeName()});
+  if (!now) return refuse("", now.error());
+  std::cout << "the store accepts ensemble " << escaped(now->ensemble.value) << ", generation " << now->generation
+            << ", path " << address->path() << std::endl;
+  return Exit::done;
+}
+
+}  // namespace
+
+std::vector<Command> fenceCommands() {
+  auto shown = std::make_shared<ShowOptions>();
+  Option election = electionRow(shown->election, false);
+  election.help = "Only the fence of this election";
+  election.ties.momentary = true;
+  auto rebased = std::make_shared<RebaseOptions>();
+  return {{.name = "fence",
+           .about = "Look at a store's fence, or rebase it after an ensemble was rebuilt",
+           .help = fenceHelp,
+           .examples = fenceExamples},
+          {.name = "fence show",
+           .about = "Show which term may commit",
+           .groups = {{"Options",
+                       joined(shown->wiring.storeRows(), {std::move(election), jsonRow(shown->json, "a line")})}},
+           .help = showHelp,
+           .examples = showExamples,
+           .act = [shown] { return show(*shown); },
+           .hasUrls = true},
+          {.name = "fence rebase",
+           .about = "Make the store accept this ensemble",
+           .groups = {{"Store", rebased->wiring.storeRows()}, {"Election", rebased->election.rows()}},
+           .help = rebaseHelp,
+           .examples = rebaseExamples,
+           .act = [rebased] { return rebase(*rebased); },
+           .hasUrls = true}};
+}
+
+}  // namespace tenure::cli

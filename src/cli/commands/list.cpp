@@ -1,0 +1,154 @@
+#include <algorithm>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "base/text.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/commands/ensemble_session.hpp"
+#include "cli/commands/queue_list.hpp"
+#include "cli/options/options.hpp"
+#include "cli/options/wiring_options.hpp"
+#include "cli/output/pause_page.hpp"
+#include "cli/output/status_json.hpp"
+
+namespace tenure::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct ListAllOptions {
+  ElectionOption ensemble;
+  StoreOption store;
+  bool json = false;
+};
+
+constexpr const char* listAllHelp =
+    R"help(With --zookeeper one line for each election under the root: who leads, under which token and for how
+long, how many stand by, and whether it is paused. With --store one line for each queue of that
+database, as `tenure queue list` shows it. With both, elections first.
+
+An election that may not be read is shown as not known, and its error is the exit code.
+Exit code 1: there is neither an election nor a queue.
+A reading, not evidence: by the time you act on it the leader may be another.
+)help";
+
+constexpr const char* listAllExamples = R"help(tenure list --zookeeper 127.0.0.1:2181
+tenure list --zookeeper 127.0.0.1:2181 --json | jq -r 'select(.leader == null).election'
+tenure list --zookeeper 127.0.0.1:2181 --store postgresql://shop@db/shop)help";
+
+struct ListedElection {
+  std::string name;
+  Result<ElectionView> view;  // an error: the others are shown all the same
+};
+
+std::size_t standbysOf(const ElectionView& view) {
+  return view.candidates.size() - std::min<std::size_t>(view.candidates.size(), view.leader() != nullptr ? 1 : 0);
+}
+
+std::string leaderText(const ElectionView& view, WallTime now) {
+  const CandidateView* leader = view.leader();
+  if (leader == nullptr) return "nobody";
+  return escaped(candidateName(*leader)) + ", token " + std::to_string(leader->czxid) + ", for " +
+         ageText(now - view.marker.since);
+}
+
+std::string lineOf(const ListedElection& each, WallTime now) {
+  if (!each.view) return escaped(each.name) + "  not known: " + each.view.error().message() + "\n";
+  const ElectionView& view = *each.view;
+  std::string text = escaped(each.name) + "  leader " + leaderText(view, now) + "  standing by " +
+                     (view.polluted ? "not known: too many children" : std::to_string(standbysOf(view)));
+  if (const Pause* pause = view.pauseAt(now)) text += "  PAUSED " + pauseText(*pause, view.isAtRest());
+  return text + "\n";
+}
+
+void addView(const ElectionView& view, WallTime now, Json& out) {
+  if (const CandidateView* leader = view.leader()) {
+    out["leader"] = candidateName(*leader);
+    out["token"] = std::to_string(leader->czxid);
+    out["since"] = formatWallTime(view.marker.since);
+  }
+  if (!view.polluted) out["standing_by"] = standbysOf(view);
+  if (const Pause* pause = view.pauseAt(now)) out["paused"] = Json::parse(pauseJson(*pause, view.isAtRest()));
+}
+
+std::string jsonOf(const ListedElection& each, WallTime now) {
+  Json out{{"election", each.name}};
+  for (const char* key : {"leader", "token", "since", "standing_by", "paused", "error"}) out[key] = nullptr;
+  if (each.view)
+    addView(*each.view, now, out);
+  else
+    out["error"] = each.view.error().message();
+  return out.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+/// Sorted by name. Empty: no candidate has ever entered an election under the root.
+Result<std::vector<ListedElection>> electionsUnder(const ElectionAddress& address) {
+  const auto session = EnsembleSession::connect(address.zookeeper);
+  if (!session) return session.error();
+  auto names = (*session)->ask<std::vector<std::string>>([&](ICoordination& coordination, auto done) {
+    coordination.children(ElectionPaths(address.root, {}).elections, nullptr, std::move(done));
+  });
+  if (!names && names.error().is(Errc::notFound)) return std::vector<ListedElection>{};
+  if (!names) return names.error();
+  std::ranges::sort(*names);
+  std::vector<ListedElection> elections;
+  for (const std::string& name : *names) {
+    auto view = (*session)->view(ElectionPaths(address.root, ElectionName{name}));
+    const bool isGone = !view && view.error().is(Errc::notFound);  // somebody has removed it meanwhile
+    if (!isGone) elections.push_back({name, std::move(view)});
+  }
+  return elections;
+}
+
+template <class Listed>
+void print(const std::vector<Listed>& all, const auto& each) {
+  for (const Listed& one : all) std::cout << each(one);
+  std::cout << std::flush;
+}
+
+Exit showAll(const ListAllOptions& options) {
+  if (options.ensemble.zookeeper.hosts.empty() && options.store.url.empty())
+    return wrongUsage("--zookeeper HOSTS or --store URL is required: whose elections, or which queues");
+  const auto place = options.store.parsed(false);  // before the digest is taken away
+  if (!place) return refuse("", place.error());
+  const auto address = parse(options.ensemble);
+  if (!address) return refuse("", address.error());
+  bool isAny = false;
+  std::optional<Error> unread;
+  if (!address->zookeeper.hosts.empty()) {
+    const auto elections = electionsUnder(*address);
+    if (!elections) return refuse("--zookeeper", elections.error());
+    const WallTime now = systemClock().wallNow();
+    print(*elections, [&](const auto& each) { return options.json ? jsonOf(each, now) : lineOf(each, now); });
+    isAny = !elections->empty();
+    for (const ListedElection& each : *elections)
+      if (!each.view) unread = each.view.error();
+  }
+  if (*place != nullptr) {
+    const auto queues = listQueues(**place);
+    if (!queues) return refuse("--store", queues.error());
+    const WallTime now = systemClock().wallNow();
+    print(*queues, [&](const auto& each) { return options.json ? jsonOf(each) : lineOf(each, now); });
+    isAny = isAny || !queues->empty();
+  }
+  if (unread) return refuse("--zookeeper", *unread);
+  return isAny ? Exit::done : Exit::no;
+}
+
+}  // namespace
+
+Command listAllCommand() {
+  auto options = std::make_shared<ListAllOptions>();
+  options->ensemble.required = false;
+  return {.name = "list",
+          .about = "All elections of an ensemble, all queues of a database",
+          .groups = {{"Elections", options->ensemble.ensembleRows()},
+                     {"Queues", {options->store.row("Which database or file, for example postgresql://shop@db/shop")}},
+                     {"Output", {jsonRow(options->json, "a line")}}},
+          .help = listAllHelp,
+          .examples = listAllExamples,
+          .act = [options] { return showAll(*options); },
+          .hasUrls = true};
+}
+
+}  // namespace tenure::cli

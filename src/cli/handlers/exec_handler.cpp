@@ -1,0 +1,149 @@
+#include "cli/handlers/exec_handler.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cctype>
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "base/text.hpp"
+#include "cli/handlers/kill_deadline.hpp"
+
+namespace tenure::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int rejects = 65;
+constexpr int againLater = 75;
+constexpr int skips = 99;
+// As a shell tells it.
+constexpr int shellNotExecutable = 126;
+constexpr int shellNotFound = 127;
+
+/// For all headers together, names and values: an environment shares its place with the command's arguments.
+constexpr std::size_t headerRoom = 32U << 10U;
+
+/// It is asked to go this long before its time is up, if the lease has not been renewed by then.
+constexpr std::chrono::milliseconds politeness = 100ms;
+/// A command that is cut has this long from SIGTERM to SIGKILL.
+constexpr std::chrono::milliseconds timeToEnd = 1s;
+
+/// "TENURE_HEADER_TRACE_ID" of "trace-id".
+std::string variableOf(std::string_view header) {
+  std::string name = "TENURE_HEADER_";
+  for (const char c : header) {
+    const auto byte = static_cast<unsigned char>(c);
+    name += std::isalnum(byte) != 0 ? static_cast<char>(std::toupper(byte)) : '_';
+  }
+  return name;
+}
+
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+/// A header that no environment can hold is left out: one with a NUL byte, and what is beyond the room there is. Of two
+/// of one name the first counts.
+void addHeaders(const Headers& headers, Environment& environment) {
+  std::size_t room = headerRoom;
+  for (const auto& [header, value] : headers) {
+    if (header == numberHeader) environment.emplace_back("TENURE_NUMBER", value);
+    std::string name = variableOf(header);
+    const bool isKnown = std::ranges::count(environment, name, &Environment::value_type::first) > 0;
+    const std::size_t size = name.size() + value.size() + 2;
+    if (isKnown || size > room || value.find('\0') != std::string::npos) continue;
+    room -= size;
+    environment.emplace_back(std::move(name), value);
+  }
+}
+
+ChildCommand commandFor(const Delivery& delivery, const std::string& command) {
+  ChildCommand child{.arguments = shell(command),
+                     .environment = {{"TENURE_MESSAGE_ID", delivery.message.id.value},
+                                     {"TENURE_GROUP", delivery.message.group.value},
+                                     {"TENURE_TOKEN", std::to_string(delivery.term.token().value)},
+                                     {"TENURE_ATTEMPT", std::to_string(delivery.attempt)},
+                                     {"TENURE_TIME", formatWallTime(delivery.message.enqueuedAt)}},
+                     .input = delivery.message.body,
+                     .controlGroup = true,
+                     .keepErrors = true};
+  addHeaders(delivery.message.headers, child.environment);
+  return child;
+}
+
+/// How it ended, and what it said last.
+std::string reasonOf(const ChildEnd& end) {
+  constexpr std::string_view blanks = " \t\r\n";
+  const std::size_t begin = end.errors.find_first_not_of(blanks);
+  if (begin == std::string::npos) return end.description();
+  const std::size_t last = end.errors.find_last_not_of(blanks);
+  return end.description() + ": " + printable(std::string_view(end.errors).substr(begin, last - begin + 1));
+}
+
+/// The marker must not say that all is well while it may go on.
+[[noreturn]] void endBesideWhatMayStillRun(const std::string& why) {
+  throw EndTerm(EndReason::failed, Error{Errc::outcomeUnknown, why});
+}
+
+Outcome outcomeOf(const ChildEnd& end, EndReason reason, Guarantee delivery) {
+  if (!end.nothingLeft) endBesideWhatMayStillRun("something of the command outlived SIGKILL");
+  // Whoever did it, most likely it was the command: it counts, or the next run would do the same, for ever.
+  if (end.cause == EndCause::shimLost) return Outcome::failed(reasonOf(end));
+  if (end.cause != EndCause::itself) {
+    if (reason == EndReason::hung) return Outcome::failed("killed: it overran the limit for one message");
+    // Exit 0 may mean that it has heeded the signal, and not that it is done.
+    if (end.cause == EndCause::stopAsked && mayFinish(reason)) return Outcome::retryLater(reasonOf(end));
+    constexpr const char* lost = "killed: its term was lost";
+    // It was begun, and who knows how far it came.
+    return delivery == Guarantee::atMostOnce ? Outcome::failed(lost) : Outcome::retryLater(lost);
+  }
+  if (end.exitCode == 0) return Outcome::done();
+  switch (end.exitCode.value_or(-1)) {
+    case rejects: return Outcome::reject(reasonOf(end));
+    case againLater: return Outcome::retryLater(reasonOf(end));
+    case skips: return Outcome::skip(reasonOf(end));
+    default: break;
+  }
+  return Outcome::failed(reasonOf(end));
+}
+
+Outcome outcomeOf(const Error& error) {
+  if (error.is(Errc::unavailable)) return Outcome::retryLater(error.message());
+  if (error.is(Errc::invalidArgument)) return Outcome::failed(error.message());
+  if (error.is(Errc::timedOut)) endBesideWhatMayStillRun(error.message());
+  throw EndTerm(EndReason::failed, error);
+}
+
+}  // namespace
+
+Outcome outcomeOfCommand(const Result<ChildEnd>& end, EndReason reason, Guarantee delivery) {
+  return end ? outcomeOf(*end, reason, delivery) : outcomeOf(end.error());
+}
+
+void refuseWhatCannotBeRun(const Result<ChildEnd>& end) {
+  if (!end || end->cause != EndCause::itself || !end->nothingLeft) return;
+  if (end->exitCode != shellNotFound && end->exitCode != shellNotExecutable) return;
+  throw EndTerm(EndReason::failed,
+                Error{Errc::configurationRefused,
+                      "--exec: " + end->description() + ", and it has never succeeded: " +
+                          (end->exitCode == shellNotFound ? "there is no such command" : "it cannot be executed")});
+}
+
+Handler makeExecHandler(const Guardian& guardian, std::string command, Guarantee guarantee, WhenAsked whenAsked) {
+  // Lanes share the handler.
+  return [&guardian, command = std::move(command), guarantee, whenAsked,
+          hasSucceeded = std::make_shared<std::atomic<bool>>(false)](const Delivery& delivery) {
+    ChildLimits limits{.until = [&] { return killDeadlineOf(delivery.term); }, .warning = politeness};
+    if (whenAsked == WhenAsked::cut) {
+      limits.stop = delivery.term.stopToken();
+      limits.grace = timeToEnd;
+    }
+    const Result<ChildEnd> end = runChild(guardian, commandFor(delivery, command), limits);
+    if (!*hasSucceeded) refuseWhatCannotBeRun(end);
+    const Outcome outcome = outcomeOfCommand(end, delivery.term.endReason(), guarantee);
+    if (outcome.kind == Outcome::Kind::done) *hasSucceeded = true;
+    return outcome;
+  };
+}
+
+}  // namespace tenure::cli

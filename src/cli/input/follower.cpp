@@ -1,0 +1,226 @@
+#include "cli/input/follower.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "base/text.hpp"
+
+namespace tenure::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t headBytes = 256;
+constexpr std::size_t longestName = 100;
+
+Error systemError(const std::filesystem::path& path, const char* what) {
+  return {errno == EACCES ? Errc::permissionDenied : Errc::unavailable,
+          path.string() + ": " + what + ": " + std::system_category().message(errno)};
+}
+
+std::string hexOf(std::uint64_t value) {
+  std::array<char, 17> text{};
+  return {text.data(), static_cast<std::size_t>(std::snprintf(text.data(), text.size(), "%lx", value))};
+}
+
+std::int64_t lengthOf(int file) {
+  struct stat about {};
+  return ::fstat(file, &about) == 0 ? about.st_size : 0;
+}
+
+/// So many of its first bytes, or those that it has.
+std::string headOf(int file, std::size_t bytes) {
+  std::string head(bytes, '\0');
+  const ssize_t got = bytes == 0 ? 0 : ::pread(file, head.data(), bytes, 0);
+  head.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  return head;
+}
+
+/// Whether log rotation appends such a suffix to a file's name: ".1", "-20260504", ".2026-05-04T09:12".
+bool isRotatedName(std::string_view suffix) {
+  return !suffix.empty() && suffix.find_first_not_of("0123456789.-_T:") == std::string_view::npos;
+}
+
+bool isPacked(const std::filesystem::path& path) {
+  const std::string end = path.extension();
+  return end == ".gz" || end == ".xz" || end == ".zst" || end == ".bz2";
+}
+
+}  // namespace
+
+Follower::Follower(std::filesystem::path path, std::size_t longestLine, Tell tell, std::chrono::milliseconds quiet)
+    : path_(std::filesystem::absolute(path).lexically_normal()),
+      tell_(std::move(tell)),
+      quiet_(quiet),
+      buffer_(longestLine) {
+  position_.path = path_.string();
+}
+
+Follower::~Follower() {
+  close();
+  if (inotify_ >= 0) ::close(inotify_);
+}
+
+std::optional<Follower::Found> Follower::lookAt(const std::filesystem::path& path) {
+  struct statx about {};
+  if (::statx(AT_FDCWD, path.c_str(), 0, STATX_BASIC_STATS | STATX_BTIME, &about) != 0 || !S_ISREG(about.stx_mode))
+    return std::nullopt;
+  Found found{path, {}};
+  found.file.inode = about.stx_ino;
+  if ((about.stx_mask & STATX_BTIME) != 0)
+    found.file.bornAt = about.stx_btime.tv_sec * 1'000'000'000 + about.stx_btime.tv_nsec;
+  return found;
+}
+
+Result<void> Follower::begin(const std::optional<FollowedFile>& from) {
+  std::error_code failed;
+  if (std::filesystem::exists(path_, failed) && !std::filesystem::is_regular_file(path_, failed))
+    return Error{Errc::invalidArgument, path_.string() + ": expected a regular file"};
+  if (!std::filesystem::is_directory(path_.parent_path(), failed))
+    return Error{Errc::invalidArgument, path_.parent_path().string() + ": expected a folder that is there"};
+  inotify_ = ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+  if (inotify_ >= 0)
+    ::inotify_add_watch(inotify_, path_.parent_path().c_str(), IN_MODIFY | IN_CREATE | IN_MOVED_TO | IN_CLOSE_WRITE);
+  if (!from) return {};
+  if (const auto found = find(*from)) return open(found->path, *from);
+  position_ = *from;  // the file to read next is the first that was made after this one
+  tell_(path_.string() + ": the file that was followed up to byte " + std::to_string(from->offset) +
+        " is not there any more; what else it had was not sent");
+  return {};
+}
+
+Result<void> Follower::open(const std::filesystem::path& path, const FollowedFile& from) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0 && errno == ENOENT) return {};  // renamed since it was found
+  if (file < 0) return systemError(path, "cannot be opened");
+  close();
+  file_ = file;
+  position_ = from;
+  position_.path = path_.string();  // the name that is followed
+  buffer_.clear();
+  isAtEnd_ = true;  // so that it is looked at before it is read
+  isLast_ = false;
+  quietSince_.reset();
+  successorSince_.reset();
+  if (::lseek(file_, position_.offset, SEEK_SET) < 0) return systemError(path, "cannot be read");
+  return {};
+}
+
+void Follower::close() noexcept {
+  if (file_ >= 0) ::close(file_);
+  file_ = -1;
+}
+
+Result<std::optional<Line>> Follower::next() {
+  for (;;) {
+    if (auto line = buffer_.take()) {
+      lineBegin_ = position_.offset;
+      position_.offset += static_cast<std::int64_t>(line->bytes) + (std::exchange(isLast_, false) ? 0 : 1);
+      extendHead();
+      return line;
+    }
+    if (isAtEnd_) {
+      const Result<bool> goesOn = look();
+      if (!goesOn) return goesOn.error();
+      if (!*goesOn) return std::optional<Line>{};
+    }
+    const Result<bool> more = buffer_.fillFrom(file_);
+    if (!more) return more.error();
+    isAtEnd_ = !*more;
+    if (*more) quietSince_.reset();
+    if (!*more && !quietSince_) quietSince_ = BootClock::now();
+  }
+}
+
+Result<bool> Follower::look() {
+  if (file_ >= 0 && wasCut()) {
+    tell_(path_.string() + ": it was cut at byte " + std::to_string(position_.offset) + " or before, and begins anew");
+    position_.cutAt = systemClock().wallNow();
+    position_.offset = 0;
+    position_.head.clear();
+    buffer_.clear();
+    if (::lseek(file_, 0, SEEK_SET) < 0) return systemError(path_, "cannot be read");
+    return true;
+  }
+  if (file_ >= 0 && lengthOf(file_) > ::lseek(file_, 0, SEEK_CUR)) return true;
+  const auto next = successor();
+  if (!next) return false;
+  // A writer goes on in the renamed file until it is told to open its log anew.
+  if (!successorSince_) successorSince_ = BootClock::now();
+  const BootTime lastChange = std::max(quietSince_.value_or(BootTime::max() - quiet_), *successorSince_);
+  if (file_ >= 0 && BootClock::now() < lastChange + quiet_) return false;
+  if (file_ >= 0 && buffer_.endLine()) {
+    isLast_ = true;
+    return true;
+  }
+  if (const Result<void> opened = open(next->path, next->file); !opened) return opened.error();
+  return file_ >= 0;
+}
+
+bool Follower::wasCut() const {
+  if (lengthOf(file_) < ::lseek(file_, 0, SEEK_CUR)) return true;
+  return headOf(file_, position_.head.size()) != position_.head;
+}
+
+void Follower::extendHead() {
+  const std::size_t wanted = std::min(headBytes, static_cast<std::size_t>(position_.offset));
+  if (position_.head.size() < wanted) position_.head = headOf(file_, wanted);
+}
+
+std::optional<Follower::Found> Follower::successor() const {
+  std::optional<Found> next = lookAt(path_);
+  if (!next || isSameFile(next->file, position_)) return std::nullopt;
+  if (position_.bornAt == 0) return next;
+  for (const Found& each : neighbours()) {
+    const bool isRotated = isRotatedName(each.path.filename().string().substr(path_.filename().string().size()));
+    if (isRotated && each.file.bornAt > position_.bornAt && each.file.bornAt < next->file.bornAt) next = each;
+  }
+  return next;
+}
+
+std::optional<Follower::Found> Follower::find(const FollowedFile& from) const {
+  if (auto found = lookAt(path_); found && isSameFile(found->file, from)) return found;
+  for (const Found& each : neighbours())
+    if (isSameFile(each.file, from)) return each;
+  return std::nullopt;
+}
+
+std::vector<Follower::Found> Follower::neighbours() const {
+  std::vector<Found> all;
+  std::error_code failed;
+  for (std::filesystem::directory_iterator each(path_.parent_path(), failed), end; !failed && each != end;
+       each.increment(failed)) {
+    const std::string name = each->path().filename().string();
+    if (!name.starts_with(path_.filename().string()) || isPacked(each->path())) continue;
+    if (auto found = lookAt(each->path())) all.push_back(*std::move(found));
+  }
+  return all;
+}
+
+bool Follower::isSameFile(const FollowedFile& one, const FollowedFile& other) noexcept {
+  return one.inode == other.inode && one.bornAt == other.bornAt;
+}
+
+std::string Follower::lineId() const {
+  const std::string name = path_.filename().string();
+  const auto cutAt = static_cast<std::uint64_t>(position_.cutAt.time_since_epoch().count());
+  return escaped(name, longestName) + ":" + hexOf(position_.inode) + "-" +
+         hexOf(static_cast<std::uint64_t>(position_.bornAt)) + (cutAt == 0 ? "" : "-" + hexOf(cutAt)) + ":" +
+         std::to_string(lineBegin_);
+}
+
+void Follower::wait(int stop, std::chrono::milliseconds atMost) {
+  std::array<pollfd, 2> entries{{{inotify_, POLLIN, 0}, {stop, POLLIN, 0}}};
+  if (::poll(entries.data(), entries.size(), static_cast<int>(atMost.count())) <= 0) return;
+  alignas(inotify_event) std::array<char, 16'384> changes{};
+  while (inotify_ >= 0 && ::read(inotify_, changes.data(), changes.size()) > 0) continue;
+}
+
+}  // namespace tenure::cli

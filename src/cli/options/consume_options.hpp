@@ -1,0 +1,31 @@
+/// What `tenure consume` may be told: each group is a table with a row an option (option.hpp).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/options/command.hpp"
+#include "cli/options/flow_options.hpp"
+#include "cli/options/replica_options.hpp"
+#include "cli/options/wiring_options.hpp"
+#include "tenure/consumer.hpp"
+
+namespace tenure::cli {
+
+/// As the user gave them.
+struct ConsumeOptions {
+  ReplicaOption replica;
+  WiringOption wiring;
+  std::string sql;
+  std::string exec;
+  std::string consumer;
+  std::string statusFile;
+  FlowOption flow;
+  ConsumerOptions tuning;
+  CareerLimits limits;
+
+  /// Their rows refer to this.
+  std::vector<Group> groups();
+};
+
+}  // namespace tenure::cli

@@ -1,0 +1,63 @@
+/// A replica that contends until it is told to leave: its log, its status file, and how it ends.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cli/exit.hpp"
+#include "cli/options/replica_options.hpp"
+#include "cli/replica/health_server.hpp"
+#include "cli/replica/metrics_file.hpp"
+#include "cli/replica/service_manager.hpp"
+#include "cli/replica/status_file.hpp"
+#include "places/backend.hpp"
+#include "tenure/candidate.hpp"
+#include "tenure/spi/source.hpp"
+
+namespace tenure::cli {
+
+class ReplicaRun {
+ public:
+  /// Without a status file the name is empty. `queue`: which the replica consumes; nullopt: none.
+  ReplicaRun(const ReplicaOption& options, const CandidateOptions& candidate, const std::string& statusFile,
+             const std::optional<QueueGauge::Place>& queue);
+
+  IEventSink& events() noexcept { return *events_; }
+  ILogSink& log() noexcept { return *log_; }
+  /// Says why, where the replica stops for a fault of its configuration.
+  /// Borrows the limits that the career keeps to; nullptr: none.
+  Exit run(const CandidateOptions& candidate, ILeaderCareer& career, const RateLimits* limits = nullptr);
+  /// The same handler; its runs are counted where that is shown.
+  Handler counted(Handler handler) { return metrics_ ? metrics_->counted(std::move(handler)) : handler; }
+  /// Shows the figures of a relay as well. Before run().
+  void countPublications() {
+    if (metrics_) metrics_->countPublications();
+  }
+  /// The same sink, if there is one.
+  Result<std::unique_ptr<IMessageSink>> counted(Result<std::unique_ptr<IMessageSink>> sink) {
+    if (!metrics_ || !sink) return sink;
+    return metrics_->counted(*std::move(sink));
+  }
+  /// While it runs. Threads: any.
+  void stop() noexcept { running_->stop(); }
+
+ private:
+  void leaveLoop();
+
+  const std::unique_ptr<ILogSink> log_;
+  std::optional<StatusFile> status_;
+  std::optional<ReplicaMetrics> metrics_;  // where somebody sees them
+  std::optional<MetricsFile> metricsFile_;
+  std::optional<StuckGuard> guard_;  // where the replica consumes a queue
+  std::optional<HealthServer> health_;
+  std::optional<ServiceManager> manager_;  // where systemd has started this process
+  LastWord lastWord_;
+  std::optional<EventFork> events_;
+  Candidate* running_ = nullptr;
+};
+
+/// An error that waiting cannot mend ends the command before the replica contends. Any other error is told by the next
+/// in line (not_ready), which tries again.
+Result<void> canEverWork(const IPlace::Ends& ends);
+
+}  // namespace tenure::cli
