@@ -1,8 +1,12 @@
 #include "consumer/engine.hpp"
 
+#include "base/backoff.hpp"
+#include "base/random.hpp"
+#include "consumer/errors.hpp"
 #include "consumer/worker_contexts.hpp"
 
 namespace tenure::consuming {
+
 namespace {
 
 constexpr std::size_t windowBytes = 64U << 20U;
@@ -186,6 +190,248 @@ void Engine::readLimits() {
   if (limits == nullptr || termState_.limitsSeen == limits->version()) return;
   termState_.limitsSeen = limits->version();  // first: what changes meanwhile is seen next time
   hasLanes() ? dispatcher_->limit(limits->rules()) : order_->limit(limits->rules());
+}
+
+// The career thread while the lanes are at work: between the source and the dispatcher.
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Between two looks at a source that cannot be waited for.
+constexpr Duration lookInterval = 5ms;
+
+}  // namespace
+
+/// Comes back when every lane has made some progress: an execute that returned while one hangs would begin its limit
+/// anew.
+bool Engine::read(const Term& term) {
+  const std::stop_callback leaving(term.stopToken(), [this] { stop_.request_stop(); });
+  const Duration slice = std::max<Duration>(setting_.options.idleWait, 20ms);
+  const BootTime begin = setting_.clock.now();
+  const auto isOver = [&] {
+    if (termState_.sourceTrouble) return true;
+    return setting_.clock.now() - begin >= slice && dispatcher_->madeProgressSince(begin);
+  };
+  if (const auto trouble = std::exchange(termState_.sourceTrouble, std::nullopt)) sourceFailed(term, *trouble);
+  while (!stop_.stop_requested() && !isOver() && !term.isPaused()) {
+    reportProgress(term);
+    readLimits();
+    const auto stop = stop_.get_token();
+    if (const auto done =
+            dispatcher_->mustBeReadAgain() ? readAgain(term) : readOnce(term, setting_.clock.now() + slice, stop);
+        !done)
+      sourceFailed(term, done.error());
+  }
+  if (!stop_.stop_requested()) return true;
+  settleDown(term);
+  if (failure_ != nullptr) std::rethrow_exception(failure_);
+  return false;
+}
+
+/// Lanes keep what they have not begun: their threads wait until the election is resumed.
+void Engine::restWithLanes(const Term& term) {
+  const std::stop_callback leaving(term.stopToken(), [this] { stop_.request_stop(); });
+  while (term.isPaused() && !stop_.stop_requested() && !dispatcher_->isQuiet()) {
+    reportProgress(term);
+    if (const Result<void> done = acknowledge(); !done) sourceFailed(term, done.error());
+    dispatcher_->await(setting_.clock.now() + lookInterval, stop_.get_token());
+  }
+  if (!stop_.stop_requested()) return;
+  settleDown(term);
+  if (failure_ != nullptr) std::rethrow_exception(failure_);
+}
+
+Result<void> Engine::acknowledge() {
+  const std::vector<Message> done = dispatcher_->takeAcknowledgements();
+  if (done.empty()) return {};
+  const Result<void> acknowledged = setting_.source.acknowledge(done);
+  if (acknowledged) dispatcher_->confirm(done.size());
+  return acknowledged;
+}
+
+Result<void> Engine::readOnce(const Term& term, BootTime until, const std::stop_token& stop) {
+  if (const Result<void> acknowledged = acknowledge(); !acknowledged) return acknowledged;
+  if (dispatcher_->wantsLook()) return look(stop);
+  if (const Result<void> watched = watchGaps(term, stop); !watched) return watched;
+  if (!dispatcher_->wantsMore()) {
+    dispatcher_->await(until, stop);
+    const SerialAccess::Pass pass = passForReading();
+    return setting_.source.tend();
+  }
+  const bool onlyLooks = readsInTurn() && !dispatcher_->isAtRest();
+  Result<std::vector<Message>> messages = fetch(onlyLooks ? onlyLook : until, stop);
+  if (!messages) return messages.error();
+  if (!messages->empty())
+    dispatcher_->receive(std::move(*messages));
+  else if (onlyLooks)
+    dispatcher_->await(setting_.clock.now() + lookInterval, stop);
+  return {};
+}
+
+Result<void> Engine::look(const std::stop_token& stop) {
+  dispatcher_->beginLook();
+  while (dispatcher_->room() > 0) {
+    const SerialAccess::Pass pass = passForReading();
+    Result<std::vector<Message>> messages = setting_.source.fetch(dispatcher_->room(), onlyLook, stop);
+    if (!messages) return messages.error();
+    if (messages->empty()) break;
+    dispatcher_->receive(std::move(*messages));
+  }
+  dispatcher_->endLook();
+  return {};
+}
+
+/// One for all groups that no lane has. What is to be done about a gap is a lane's.
+Result<void> Engine::watchGaps(const Term& term, const std::stop_token& stop) {
+  if (!setting_.options.followNumbers) return {};
+  const Duration pace = std::clamp<Duration>(setting_.options.gapLimit / 10, 10ms, 1s);
+  if (setting_.clock.now() >= termState_.nextTelling) {
+    const Emitter emit(setting_.events, setting_.clock, term.identity().election);
+    for (const supply::Gap& gap : dispatcher_->tellOfGaps(setting_.clock.wallNow(), setting_.options.gapLimit))
+      emit(GapFound{gap.group.value, gap.first, gap.waiting, gap.age}, term.token());
+    termState_.nextTelling = setting_.clock.now() + pace;
+  }
+  if (setting_.options.whenGapIsOld == GapPolicy::wait || setting_.clock.now() < termState_.nextGapCheck) return {};
+  const Result<bool> dry = isDry(stop);
+  if (!dry) return dry.error();
+  if (!*dry) return {};  // asked again soon: the moment may be short
+  dispatcher_->visitGaps(setting_.clock.wallNow(), setting_.options.gapLimit);
+  termState_.nextGapCheck = setting_.clock.now() + pace;
+  return {};
+}
+
+/// All that waits was looked at: nothing is in work, for the sake of which a source may keep back something.
+Result<bool> Engine::isDry(const std::stop_token& stop) {
+  if (!dispatcher_->isEmpty()) return false;
+  const SerialAccess::Pass pass = passForReading();
+  Result<std::vector<Message>> messages = setting_.source.fetch(dispatcher_->room(), onlyLook, stop);
+  if (!messages) return messages.error();
+  const bool dry = messages->empty() && !stop.stop_requested();
+  if (!messages->empty()) dispatcher_->receive(std::move(*messages));
+  return dry;
+}
+
+/// Of some that were stood for the dispatcher knows too little to have them run.
+Result<void> Engine::readAgain(const Term& term) {
+  const Result<bool> rested = awaitRest(term, [this] { return acknowledge(); });
+  if (!rested) return rested.error();
+  if (stop_.stop_requested()) return {};
+  if (!*rested) {
+    dispatcher_->close(false);
+    return {};  // the dispatcher still asks for it
+  }
+  dispatcher_->clear();
+  const SerialAccess::Pass pass = passForReading();
+  const Result<void> attached = setting_.source.attach(term);
+  if (attached) dispatcher_->close(false);
+  return attached;
+}
+
+/// Lanes finish what they hold, and take nothing more. False: a lane still holds messages, because the term ends or the
+/// election is paused.
+Result<bool> Engine::awaitRest(const Term& term, const std::function<Result<void>()>& each) {
+  dispatcher_->close(true);
+  while (!dispatcher_->isAtRest()) {
+    if (stop_.stop_requested() || term.isPaused()) return false;
+    if (!term.valid()) return Error{Errc::leaseLost, "while its lanes came to rest"};  // those may wait for it to end
+    reportProgress(term);
+    if (const Result<void> done = each(); !done) return done.error();
+    dispatcher_->await(setting_.clock.now() + lookInterval, stop_.get_token());
+  }
+  return true;
+}
+
+Result<std::vector<Message>> Engine::fetch(BootTime until, const std::stop_token& stop) {
+  std::stop_source& interrupt = dispatcher_->interrupt();
+  const std::stop_callback leaving(stop, [&interrupt] { interrupt.request_stop(); });
+  if (const auto due = dispatcher_->nextDue(); due && readsInTurn()) until = std::min(until, *due);
+  const SerialAccess::Pass pass = passForReading();
+  return setting_.source.fetch(dispatcher_->room(), until, interrupt.get_token());
+}
+
+/// Attaches the source anew, which delivers again what was not acknowledged. While the election is paused the error is
+/// kept until it is resumed, because lanes keep their messages.
+void Engine::sourceFailed(const Term& term, const Error& error) {
+  if (!isTransient(error)) throw EndTerm(reasonOf(error), error);
+  if (term.isPaused()) return postpone(error);
+  const BootTime began = sourceTimer_.since().value_or(setting_.clock.now());
+  sourceTimer_.hold(began);
+  const bool wasOverdue = std::exchange(termState_.overdueSince, std::nullopt).has_value();
+  if (!std::exchange(termState_.sourceIsAway, true) && !wasOverdue) tell(OutageBegan{error.message()});
+  Random random = setting_.options.jitterSeed != 0 ? Random(setting_.options.jitterSeed) : Random(freshSeed());
+  Backoff backoff(20ms, 1s, random.fork());
+  Error trouble = error;
+  const auto isLost = [&] { return setting_.clock.now() - began >= setting_.options.outageLimit; };
+  const Result<bool> rested = awaitRest(term, [&]() -> Result<void> {
+    static_cast<void>(dispatcher_->takeAcknowledgements());
+    return isLost() ? Result<void>(trouble) : Result<void>{};
+  });
+  if (!rested) giveUp(rested.error());
+  if (stop_.stop_requested()) return;
+  if (!*rested) return postpone(error);
+  dispatcher_->clear();
+  for (;;) {
+    if (term.isPaused()) return postpone(trouble);
+    if (isLost()) giveUp(trouble);
+    setting_.clock.waitUntil(setting_.clock.now() + backoff.next(), stop_.get_token());
+    if (stop_.stop_requested()) return;
+    term.reportProgress();
+    const SerialAccess::Pass pass = passForReading();
+    const Result<void> attached = setting_.source.attach(term);
+    if (attached) break;
+    trouble = attached.error();
+    if (!isTransient(trouble)) throw EndTerm(reasonOf(trouble), trouble);
+  }
+  sourceTimer_.hold(std::nullopt);
+  termState_.sourceIsAway = false;
+  dispatcher_->close(false);
+  tell(OutageEnded{std::chrono::duration_cast<std::chrono::milliseconds>(setting_.clock.now() - began)});
+}
+
+/// Keeps the error until the election is resumed. The outage counts from then on.
+void Engine::postpone(const Error& error) {
+  termState_.sourceTrouble = error;
+  sourceTimer_.hold(std::nullopt);
+}
+
+void Engine::giveUp(const Error& error) {
+  hurry();
+  throw EndTerm(reasonOf(error), error);
+}
+
+void Engine::tell(EventBody body) {
+  Emitter(setting_.events, setting_.clock, termState_.election)(std::move(body), termState_.token);
+}
+
+void Engine::Watch::onOverdue(BootTime since) {
+  engine_.termState_.overdueSince = since;
+  if (engine_.termState_.sourceIsAway) return;
+  engine_.tell(OutageBegan{noAnswer(true, engine_.setting_.clock.now() - since)});
+}
+
+void Engine::Watch::onAnswered() {
+  const auto since = std::exchange(engine_.termState_.overdueSince, std::nullopt);
+  if (!since || engine_.termState_.sourceIsAway) return;  // sourceFailed() tells when an outage ends
+  engine_.tell(
+      OutageEnded{std::chrono::duration_cast<std::chrono::milliseconds>(engine_.setting_.clock.now() - *since)});
+}
+
+/// Waits for the lanes to finish what they have begun.
+void Engine::settleDown(const Term& term) {
+  while (dispatcher_->lanesLeft() <= lanes_.size()) {
+    reportProgress(term);
+    dispatcher_->await(setting_.clock.now() + 20ms, {});
+  }
+  if (const std::vector<Message> done = dispatcher_->takeAcknowledgements(); !done.empty() && term.valid())
+    static_cast<void>(setting_.source.acknowledge(done));  // what does not get through comes again, and is known
+}
+
+/// The watchdog hears of progress when every lane with something in hand has made some.
+void Engine::reportProgress(const Term& term) {
+  if (!dispatcher_->madeProgressSince(termState_.lastProgress)) return;
+  termState_.lastProgress = setting_.clock.now();
+  term.reportProgress();
 }
 
 }  // namespace tenure::consuming

@@ -1,8 +1,11 @@
 #include "election/machine/election_machine.hpp"
 
+#include <algorithm>
+
 #include "base/text.hpp"
 
 namespace tenure {
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -393,6 +396,402 @@ std::string ElectionMachine::describe() const {
   std::string text = names[static_cast<std::size_t>(at_.phase)];
   if (at_.own) text += ", znode " + at_.own->name + ", czxid " + std::to_string(at_.own->czxid);
   return text + place_.describe();
+}
+
+// From the first look at the election's znodes to standing by.
+void ElectionMachine::handle(const input::Ensured& in) {
+  if (in.ticket == 0 || steering_.ensured(in.ticket, in.result) || pause_.ensured(in.ticket, in.result)) return;
+  heed(preparation_.ensured(in.ticket, in.result));
+}
+
+void ElectionMachine::handle(const input::AclChecked& in) { heed(preparation_.aclChecked(in)); }
+
+bool ElectionMachine::heed(Preparation::News news) {
+  using News = Preparation::News;
+  const Error& error = preparation_.error();
+  if (news == News::done) proceed();
+  if (news == News::refused) fatal(error);
+  if (news == News::undone && !pausedBy(error)) preparation_.begin();  // and complains of what is damaged
+  if (news == News::failed) trouble(error);
+  return news != News::foreign;
+}
+
+// --- enrolling
+
+void ElectionMachine::proceed() {
+  if (at_.own) return rank();
+  if (enrolment_.isToSearch()) return enrolment_.settle();
+  enrol();
+}
+
+void ElectionMachine::enrol() {
+  place_.forgetCandidates();
+  enrolment_.create(termBackoff_.failures());
+}
+
+void ElectionMachine::handle(const input::Enrolment& in) { heed(enrolment_.created(in)); }
+
+bool ElectionMachine::heed(Enrolment::News news) {
+  using News = Enrolment::News;
+  const Error& error = enrolment_.error();
+  if (news == News::settled || news == News::enrolled) rank();
+  if (news == News::absent) enrol();
+  if (news == News::touched && (at_.phase == Phase::standby || at_.phase == Phase::ranking)) acceptance_.look();
+  if (news == News::gone) loseCandidacy(EndReason::znodeDeleted, error.detail);
+  if (news == News::unsent) {
+    at_.phase = Phase::away;
+    pause();
+  }
+  if (news == News::failed) error.is(Errc::notFound) ? parentGone() : trouble(error);
+  return news != News::foreign;
+}
+
+// --- ranking
+
+void ElectionMachine::rank() {
+  at_.phase = Phase::ranking;
+  marker_.forget();
+  look_.dropTickets();
+  place_.look();
+}
+
+void ElectionMachine::handle(const input::Listed& in) {
+  if (const auto news = look_.listed(in.ticket, in.names, steering_.wishes()); news != LineLook::News::foreign)
+    return heed(news);
+  if (!heed(place_.listed(in.ticket, in.names))) heed(successor_.listed(in.ticket, in.names));
+}
+
+void ElectionMachine::handle(const input::Statted& in) {
+  if (const auto news = look_.statted(in.ticket, in.name, in.stat); news != LineLook::News::foreign) return heed(news);
+  heed(place_.statted(in));
+}
+
+bool ElectionMachine::heed(PlaceInLine::News news) {
+  using News = PlaceInLine::News;
+  const Error& error = place_.error();
+  if (news == News::ranked) decide();
+  if (news == News::ownGone) loseCandidacy(EndReason::znodeDeleted, "our znode was deleted");
+  if (news == News::unlisted) error.is(Errc::notFound) ? parentGone() : trouble(error);
+  if (news == News::stale) rank();
+  // Not ours to read, so not ours to watch either.
+  if (news == News::unwatched && !pausedBy(error)) place_.recheckSoon();
+  return news != News::foreign;
+}
+
+void ElectionMachine::decide() {
+  const Candidates& candidates = place_.candidates();
+  if (!at_.own) {
+    heed(enrolment_.search(candidates));
+    return;
+  }
+  // A znode of ours that outlived its candidacy would stand before us for as long as our session lives.
+  for (const Candidates::Ranked& ghost : candidates.ours(at_.own->name))
+    at_.act(action::Remove{0, at_.child(ghost.name)});
+  if (at_.observes()) return place_.observe();
+  const std::vector<Candidates::Ranked> ahead = candidates.before(at_.own->czxid);
+  if (ahead.empty()) return at_.isReady() ? useMarker() : lookBehind();
+  place_.standBy(ahead);
+}
+
+void ElectionMachine::parentGone() {
+  at_.tell(Warned{at_.folder() + " is gone; it is made again"});
+  preparation_.undo();
+  if (at_.own) return loseCandidacy(EndReason::znodeDeleted, "our znode was deleted with its parent");
+  newCandidacy(drawBackoff());
+}
+
+// From being the oldest candidate to giving the office back.
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// Our new enrolment waits this long, so that the successor's first reads are answered before it.
+constexpr Duration afterYou = 10ms;
+
+}  // namespace
+
+// --- the barrier
+
+void ElectionMachine::lookAtMarker() {
+  preparation_.lookAgain();
+  marker_.read();
+}
+
+void ElectionMachine::readMarker() {
+  at_.phase = Phase::readingMarker;
+  lookAtMarker();
+}
+
+/// We are the oldest: read the marker, unless that was asked for together with the list. What was seen then may be out
+/// of date by now; the write that takes office names its version.
+void ElectionMachine::useMarker() {
+  if (!marker_.isAsked()) return readMarker();
+  at_.phase = Phase::readingMarker;
+  if (const auto seen = marker_.take()) markerRead(*seen);
+}
+
+void ElectionMachine::markerRead(const Result<Node>& node) {
+  if (at_.phase == Phase::ranking) marker_.keep(node);
+  if (at_.phase != Phase::readingMarker) return;
+  if (!node) {
+    if (!node.error().is(Errc::notFound)) return trouble(node.error());
+    return preparation_.begin();
+  }
+  terms_.see(*node);
+  if (leaving_ && !terms_.isMarkedOurs()) return resign(Resignation::unclean, false);
+  judgeBarrier();
+}
+
+void ElectionMachine::judgeBarrier() {
+  const std::string_view how = terms_.judgeBarrier();
+  if (!how.empty() && health_.suffices()) return mark();
+  if (at_.phase != Phase::barrier) {
+    at_.phase = Phase::barrier;
+    place_.tellNext(true);
+    marker_.processIsDue();
+    health_.probeNow();  // only a proven candidate waits here
+  }
+  if (how.empty() && terms_.barrier().endsWithHolder()) marker_.askForProcess(terms_.barrier().marker().holder);
+}
+
+void ElectionMachine::handle(const input::LivenessTold& in) {
+  if (!marker_.told(in.ticket) || at_.phase != Phase::barrier) return;
+  if (in.liveness == Liveness::gone) terms_.barrier().holderGone();
+  judgeBarrier();
+}
+
+// --- taking office
+
+void ElectionMachine::mark() {
+  at_.phase = Phase::marking;
+  health_.dropProbe();
+  marker_.dropProcess();
+  at_.act(
+      action::Write{ask(), action::Purpose::markBusy, terms_.claim(preparation_.metaVersion(), place_.candidates())});
+}
+
+void ElectionMachine::marked(BootTime sentAt, const Result<void>& result) {
+  if (result) {
+    terms_.claimed();
+    if (leaving_) return resign(Resignation::clean, false);
+    const BootTime confirmedAt = health_.wrote(sentAt);
+    // An answer that took longer than a lease proves nothing about now: once more.
+    if (at_.now.boot >= confirmedAt + health_.session()->timeout / 2) return rank();
+    return takeOffice(confirmedAt);
+  }
+  if (leaving_) return resign(Resignation::unclean, false);
+  if (result.error().is(Errc::versionMismatch)) return readMarker();
+  if (result.error().is(Errc::notFound)) return rank();  // which of the two is gone, the list tells
+  trouble(result.error());
+}
+
+bool ElectionMachine::heed(BatonAcceptance::News news) {
+  const bool stands = at_.phase == Phase::standby || at_.phase == Phase::ranking || at_.phase == Phase::readingMarker ||
+                      at_.phase == Phase::barrier;
+  if (news == BatonAcceptance::News::offered) place_.offered(acceptance_.isOffered());
+  if (news == BatonAcceptance::News::passed && stands) receiveBaton();
+  return news != BatonAcceptance::News::foreign;
+}
+
+/// The acceptance has proven our session, so that no write is needed. An old one has to be followed by the usual write.
+void ElectionMachine::receiveBaton() {
+  terms_.receive(acceptance_.node().stat.version, acceptance_.passed());
+  place_.dropTickets();
+  look_.dropTickets();
+  preparation_.dropTickets();
+  const std::optional<BootTime> from = acceptance_.leaseFrom();
+  if (!from || at_.now.boot >= *from + health_.session()->timeout / 3) return readMarker();
+  health_.dropProbe();
+  marker_.dropProcess();
+  takeOffice(*from);
+}
+
+void ElectionMachine::takeOffice(BootTime confirmedAt) {
+  at_.phase = Phase::office;
+  flow_ = 0;
+  marker_.forget();
+  acceptance_.forget();
+  place_.elected();
+  steering_.begin();
+  electionBackoff_.reset();
+  health_.takeLease(confirmedAt);
+
+  const std::optional<std::chrono::microseconds> sinceRequest = terms_.sinceRequest();
+  TermIdentity term = terms_.begin(preparation_.meta());
+  report_.drop();
+  at_.settings.self.waitsSince = {};
+  record_.publish();
+  at_.tell(Elected{at_.own->name, terms_.idleBefore(), sinceRequest}, at_.token());
+  std::optional<BootTime> askedAt;
+  if (sinceRequest) askedAt = at_.now.boot - *sinceRequest;
+  at_.act(action::TakeOffice{std::move(term), health_.session()->timeout, confirmedAt, askedAt});
+  pause_.begin();
+  steering_.watch();
+}
+
+// --- staying in office
+
+/// Before anything else is looked at: a late reply must not revive what has already run out.
+void ElectionMachine::checkLease() {
+  if (!health_.checkLease()) endTerm(EndReason::leaseLost);
+}
+
+void ElectionMachine::probed(BootTime sentAt, const Result<void>& result) {
+  health_.probed(sentAt, result);
+  if (result && at_.phase == Phase::barrier) return judgeBarrier();
+  if (!result && result.error().is(Errc::notFound))
+    return loseCandidacy(EndReason::znodeDeleted, "our znode was deleted");
+  if (!result && result.error().is(Errc::authenticationFailed)) fatal(result.error());
+}
+
+// --- leaving office
+
+void ElectionMachine::handle(const input::ResignAsked& in) {
+  // A request that comes after its term does not touch the next candidacy.
+  if (at_.phase != Phase::office && at_.phase != Phase::lost) return;
+  terms_.setCareerHome(true);
+  resign(in.how, in.failed);
+}
+
+void ElectionMachine::resign(Resignation how, bool failed) {
+  if (health_.hasServed()) at_.act(action::EndLease{});
+  terms_.end(how, steering_.askedAt());
+  failedTerm_ = failed;
+  if (how == Resignation::nothingRuns) report_.keep(terms_.lateReport());
+  nameHeir();
+  dropTickets();
+  at_.phase = Phase::resigning;
+  sendResignation();
+}
+
+void ElectionMachine::sendResignation() {
+  if (!at_.own || (fatal_ && !at_.connected)) return finishResignation();
+  if (!at_.connected) return;  // the servers end it with the session, if we never come back
+  const auto purpose = terms_.isPassing() ? action::Purpose::baton : action::Purpose::resign;
+  if (auto words = terms_.lastWords())
+    at_.act(action::Write{ask(), purpose, *std::move(words)});
+  else
+    at_.act(action::Remove{ask(), at_.own->path});
+}
+
+void ElectionMachine::nameHeir() {
+  if (at_.phase != Phase::office) return;
+  const auto heir = steering_.offer().acceptance(steering_.askedAt());
+  if (!heir) return;
+  std::vector<std::string> between;
+  for (const StandbyLine::StandbyEntry& each : look_.line().behind(at_.own->czxid))
+    if (each.czxid < heir->czxid) between.push_back(each.name);
+  terms_.passTo(*heir, std::move(between));
+}
+
+void ElectionMachine::tellPassed() {
+  for (const std::string& znode : terms_.between()) at_.tell(CandidateSentBack{znode}, at_.token());
+  at_.tell(BatonPassed{steering_.offer().to().called()}, at_.token());
+}
+
+void ElectionMachine::resigned(const Result<void>& result) {
+  if (terms_.isPassing()) {
+    if (result) tellPassed();
+    if (!result && terms_.leaveOutGone(result.error())) return sendResignation();
+    if (!result && terms_.endPlainly(result.error()) && !pausedBy(result.error())) return sendResignation();
+  }
+  if (result && terms_.resignation() == Resignation::nothingRuns) report_.drop();
+  // After a baton the marker has changed hands already.
+  if (result && health_.hasServed() && !terms_.isPassing()) return yield();
+  if (result) return finishResignation();
+  const Error& error = result.error();
+  const bool final = error.is(Errc::notFound) || error.is(Errc::versionMismatch);
+  // The znode had gone before, or the marker is no longer ours: what is left to do is to go.
+  if (final) return terms_.concede() ? sendResignation() : finishResignation();
+  if (pausedBy(error)) return;
+  at_.tell(ElectionFailed{error.message(), 500ms});
+  pause();
+}
+
+void ElectionMachine::yield() {
+  const FencingToken ours = at_.token();
+  at_.own.reset();
+  successor_.begin(ours);
+}
+
+bool ElectionMachine::heed(SuccessorWatch::News news) {
+  if (news == SuccessorWatch::News::over && at_.phase == Phase::yielding) finishResignation();
+  return news != SuccessorWatch::News::foreign;
+}
+
+void ElectionMachine::finishResignation() {
+  at_.phase = Phase::resigning;
+  terms_.setCareerHome(false);
+  report_.look();
+  if (leaving_ && report_.isUnderWay()) return;  // the last word; the limit for leaving holds
+  if (!failedTerm_) termBackoff_.reset();
+  if (failedTerm_ && at_.settings.self.readiness != Readiness::unknown)
+    at_.settings.self.readiness = Readiness::checking;
+  const Duration longest = health_.session() ? 2 * Duration{health_.session()->timeout} : Duration{40s};
+  newCandidacy(failedTerm_ ? std::min<Duration>(termBackoff_.next(), longest) : afterYou);
+}
+
+bool ElectionMachine::hears(LateReport::News news) {
+  if (news == LateReport::News::ended && leaving_ && at_.phase == Phase::resigning) newCandidacy(0ns);
+  return news != LateReport::News::foreign;
+}
+
+// A candidate that is not ready goes behind one that is. A candidate that is alone, or only among others that are not
+// ready, is elected all the same.
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto lookBehindInterval = 3s;
+constexpr Duration afterThem = 10ms;
+
+}  // namespace
+
+void ElectionMachine::handle(const input::ReadinessTold& in) {
+  at_.settings.self.readiness = in.readiness;
+  at_.settings.self.whyNot = in.whyNot;
+  record_.publish();
+  acceptance_.answer();
+  if (!letsPass()) return;
+  look_.dueAt(at_.now.boot);
+  look_.look();
+}
+
+void ElectionMachine::handle(const input::HandoverWanted& in) { steering_.wanted(in); }
+
+void ElectionMachine::handle(const input::RestTold& in) { pause_.cameToRest(in.term); }
+
+/// Next, and not ready.
+bool ElectionMachine::letsPass() const noexcept {
+  return at_.phase == Phase::standby && place_.isNext() && !at_.isReady();
+}
+
+void ElectionMachine::lookBehind() {
+  look_.dueAt(at_.now.boot);
+  look_.look();
+  if (!look_.isUnderWay()) useMarker();  // not connected
+}
+
+void ElectionMachine::heed(LineLook::News news) {
+  if (news == LineLook::News::seen) at_.phase == Phase::office ? steering_.lineSeen() : letPass();
+  if (news == LineLook::News::lost && at_.phase == Phase::ranking) useMarker();
+}
+
+void ElectionMachine::letPass() {
+  look_.dueAt(at_.now.boot + lookBehindInterval);
+  const std::vector<StandbyLine::StandbyEntry> behind = look_.line().behind(at_.own->czxid);
+  const bool anyReady = std::any_of(behind.begin(), behind.end(), [](const StandbyLine::StandbyEntry& each) {
+    return each.record.readiness == Readiness::ready || each.record.readiness == Readiness::prepared;
+  });
+  const bool oldest = at_.phase == Phase::ranking;
+  const bool aside = anyReady && !at_.isReady() && (oldest || letsPass());
+  if (!aside && oldest) return useMarker();
+  if (!aside) return;
+  at_.tell(SteppedAside{});
+  enrolment_.remove();
+  newCandidacy(afterThem);
 }
 
 }  // namespace tenure
