@@ -9,6 +9,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -16,6 +17,18 @@
 #include "tenure/values.hpp"
 
 namespace tenure {
+
+/// How often the stores and queues of this process's consumers were asked.
+struct AnswerTally {
+  std::atomic<std::uint64_t> answered{0};    // a refusal is an answer
+  std::atomic<std::uint64_t> unanswered{0};  // the connection broke, or time ran out
+};
+
+/// Threads: any.
+inline AnswerTally& answerTally() noexcept {
+  static AnswerTally tally;
+  return tally;
+}
 
 /// Hears of answers that do not come. Called on the thread that waits for one.
 class IAnswerWatch {

@@ -4,6 +4,9 @@
 /// but in a signal; what is kept that long is an ILock. So fibers never meet a mutex that is locked.
 #pragma once
 
+#include <pthread.h>
+
+#include <csignal>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -12,6 +15,22 @@
 #include "tenure/values.hpp"
 
 namespace tenure {
+
+/// As long as this object lives, threads that are started take no signals; the program's own threads handle them.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() noexcept {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_{};
+};
 
 /// Whoever destroys it has waited for its end.
 class IThread {

@@ -34,8 +34,8 @@
 #include <variant>
 #include <vector>
 
+#include "election/election_steps.hpp"
 #include "election/records.hpp"
-#include "election/resignation.hpp"
 #include "lease/term_state.hpp"
 #include "tenure/candidate.hpp"
 #include "tenure/events.hpp"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "cli/options/rows.hpp"
+#include "cli/options/options.hpp"
 
 namespace tenure::cli {
 namespace {

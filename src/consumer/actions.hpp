@@ -6,7 +6,6 @@
 #include <type_traits>
 #include <variant>
 
-#include "consumer/recovery_window.hpp"
 #include "consumer/values.hpp"
 #include "tenure/spi/admin.hpp"
 

@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "consumer/recovery_window.hpp"
+#include "consumer/values.hpp"
 #include "tenure/term.hpp"
 
 namespace tenure::consuming {

@@ -2,7 +2,7 @@
 
 #include "base/validation.hpp"
 #include "consumer/engine.hpp"
-#include "consumer/option_limits.hpp"
+#include "consumer/limits.hpp"
 #include "consumer/work.hpp"
 #include "tenure/spi/source.hpp"
 

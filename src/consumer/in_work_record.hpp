@@ -22,7 +22,7 @@
 
 #include "consumer/lane_queue.hpp"
 #include "consumer/lane_state.hpp"
-#include "consumer/recovery_window.hpp"
+#include "consumer/values.hpp"
 
 namespace tenure::consuming {
 

@@ -5,9 +5,9 @@
 
 #include "base/text.hpp"
 #include "consumer/charges.hpp"
-#include "consumer/message_limits.hpp"
+#include "consumer/limits.hpp"
 #include "lease/term_state.hpp"
-#include "messages/left_out.hpp"
+#include "messages/message_check.hpp"
 
 namespace tenure::consuming {
 

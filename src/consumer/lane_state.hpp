@@ -4,24 +4,104 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "consumer/attempt_log.hpp"
 #include "consumer/charges.hpp"
 #include "consumer/clock_watch.hpp"
-#include "consumer/coalesced_set.hpp"
 #include "consumer/streak.hpp"
+#include "consumer/sweep_pace.hpp"
 #include "consumer/values.hpp"
 #include "messages/headers.hpp"
 #include "tenure/consumer.hpp"
+#include "tenure/message.hpp"
 #include "tenure/spi/store.hpp"
 
 namespace tenure::consuming {
+
+/// For whom the runs of one transaction stand, where the dispatcher coalesces: it says so when a run begins, and hears
+/// of it when the transaction is over (pipeline/coalescer.hpp). Pure.
+class CoalescedSet {
+ public:
+  void begins(const Message& message, std::vector<Message> others) {
+    of_ = message.position;
+    others_ = std::move(others);
+  }
+  /// In the open transaction. For how many it stood.
+  std::size_t ran(const Message& message) {
+    if (of_ != message.position) return 0;
+    settled_.insert(settled_.end(), others_.begin(), others_.end());
+    return others_.size();
+  }
+  void dropped(const Message& message) { dropped_.push_back(message.position); }
+  /// What the open transaction has settled is not; or it is over.
+  void forget() noexcept {
+    settled_.clear();
+    dropped_.clear();
+  }
+
+  std::span<const Message> toAcknowledge() const noexcept { return settled_; }
+  std::span<const std::int64_t> dropped() const noexcept { return dropped_; }
+
+ private:
+  std::optional<std::int64_t> of_;  // the last that began
+  std::vector<Message> others_;
+  std::vector<Message> settled_;
+  std::vector<std::int64_t> dropped_;
+};
+
+/// What the next commit adds to the consume log, and when the log is shortened. Pure.
+///
+/// A line is written in the transaction that has the attempt's effect, or the record of its failure. A transaction that
+/// comes to nothing takes its lines with it, but for those of an external handler, whose run was real.
+class AttemptLog {
+ public:
+  explicit AttemptLog(const ConsumerOptions& options)
+      : keepFor_(options.keepLogFor),
+        mostKept_(options.keepLogLines),
+        outlivesTransaction_(options.handlerIsExternal) {}
+
+  bool isKept() const noexcept { return keepFor_.count() > 0; }
+  void began(WallTime at) noexcept { beganAt_ = at; }
+  void ended(const MessageId& id, int attempt, AttemptEnd end, const std::string& why, WallTime at) {
+    if (isKept()) lines_.push_back({id, attempt, end, why, beganAt_, at});
+  }
+  /// The last attempt on record did not come home.
+  void died(const AttemptRecord& record) {
+    if (!isKept()) return;
+    lines_.push_back({record.id, record.attempts, AttemptEnd::died, record.lastError, record.lastAt, record.lastAt});
+  }
+  std::span<const LoggedAttempt> lines() const noexcept { return lines_; }
+  void committed() noexcept { lines_.clear(); }
+  void undone() noexcept {
+    if (!outlivesTransaction_) lines_.clear();
+  }
+
+  void start(BootTime now) noexcept {
+    if (isKept()) pace_.start(now);
+  }
+  bool isDue(bool idle, BootTime now) const noexcept { return pace_.isDue(idle, now); }
+  LogPruning step(WallTime wall) const {
+    return {.consumer = {}, .before = wall - keepFor_, .atMost = SweepPace::step, .mostKept = mostKept_};
+  }
+  void pruned(std::size_t removed, BootTime now) noexcept { pace_.stepped(removed < SweepPace::step, now); }
+
+ private:
+  const std::chrono::hours keepFor_;
+  const std::size_t mostKept_;
+  const bool outlivesTransaction_;
+  std::vector<LoggedAttempt> lines_;
+  WallTime beganAt_{};
+  SweepPace pace_;
+};
 
 /// What the lanes of a term share.
 struct Notes {

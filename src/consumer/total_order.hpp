@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "consumer/actions.hpp"
-#include "consumer/recovery_window.hpp"
 #include "consumer/supply/coalescer.hpp"
 #include "consumer/supply/throttle.hpp"
 #include "consumer/values.hpp"

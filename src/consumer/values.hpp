@@ -1,23 +1,116 @@
 /// What travels between the parts of the consumer: values, which nobody but their holder can change.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
+#include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
-#include "consumer/head_of_line_block.hpp"
-#include "consumer/postponements.hpp"
 #include "consumer/supply/sequencer.hpp"
+#include "tenure/consumer.hpp"
 #include "tenure/events.hpp"
 #include "tenure/message.hpp"
 #include "tenure/spi/store.hpp"
 #include "tenure/values.hpp"
 
 namespace tenure::consuming {
+
+// How far a term may go beyond the messages that its records name. Whoever follows one that died has to look as far,
+// whatever its own numbers are: so a term that goes by other ones writes them down before it begins anything under
+// them, and when everything that an earlier one may have died of is done.
+
+/// More suspects than that are narrowed down, so many at a time: of 512, a killer is found by 16 commits and 32
+/// messages that come alone.
+inline constexpr std::size_t fewSuspects = 32;
+
+/// How many messages share a transaction at most.
+std::size_t batchLimitOf(const ConsumerOptions& options) noexcept;
+RecoveryWindow recoveryWindowOf(const ConsumerOptions& options) noexcept;
+
+// Messages that their handlers have asked to see again later. It is no failed attempt, but kept in the same record
+// (AttemptRecord::postponements), so that operators see it in every store, and a successor goes on counting. At most
+// once keeps no such record: what is taken is nobody's but its leader's.
+//
+// One that is postponed without end waits for something that does not come: it raises an alarm.
+
+/// Of all lanes of a term. Threads: any.
+class StuckAlarm {
+ public:
+  static constexpr int mostTimes = 30;
+  static constexpr std::chrono::minutes longest{10};
+  static constexpr std::chrono::minutes betweenAlarms{1};
+
+  /// What is to be told, once for each message, and one a minute: another one may be told when it is postponed again.
+  std::optional<MessageStuck> postponed(const MessageId& id, const Postponements& so, const std::string& reason,
+                                        WallTime wall, BootTime now);
+  /// It is done, or dead.
+  void over(const MessageId& id);
+
+ private:
+  std::mutex mutex_;
+  std::unordered_set<MessageId> told_;
+  BootTime next_ = BootTime::min();
+};
+
+/// Messages that are out of attempts, and block those behind them: all, or with lanes their group. Pure.
+///
+///   none ──its last attempt failed──▶ stands ──fails again, after retryMax──▶ stands
+///                                       ├─ its handler is done ──────────────▶ none
+///                                       └─ an operator released it ─▶ dead-lettered ─▶ none
+///
+/// It is a matter of the store's attempt records, so a successor finds it there. What is kept here is the term's:
+/// whom it has told, when it tries again, and when it asks again whether the message was released. With lanes it goes
+/// to the dispatcher with the message, and comes back with it.
+class HeadOfLineBlock {
+ public:
+  struct Stand {
+    BootTime retryAt{};
+    BootTime nextQuestion{};
+  };
+
+  /// What is to be told, once for each message.
+  std::optional<QueueBlocked> raise(const Message& message, const AttemptRecord& record, BootTime now,
+                                    Duration retryAfter) {
+    const auto [stand, isNew] = stands_.try_emplace(message.id, Stand{now + retryAfter, now + betweenQuestions});
+    stand->second.retryAt = now + retryAfter;
+    if (!isNew) return std::nullopt;
+    return QueueBlocked{message.id.value, message.group.value, record.attempts, record.lastError};
+  }
+  void lift(const MessageId& id) { stands_.erase(id); }
+
+  bool any() const noexcept { return !stands_.empty(); }
+  bool holds(const MessageId& id) const { return stands_.contains(id); }
+  /// It is tried again; right before that the question is asked once more.
+  bool mayGo(const MessageId& id, BootTime now) const {
+    return now >= stands_.at(id).retryAt && !isQuestionDue(id, now);
+  }
+  bool isQuestionDue(const MessageId& id, BootTime now) const { return now >= stands_.at(id).nextQuestion; }
+  void asked(const MessageId& id, BootTime now) { stands_.at(id).nextQuestion = now + betweenQuestions; }
+  BootTime nextStep(const MessageId& id) const {
+    const Stand& stand = stands_.at(id);
+    return std::min(stand.retryAt, stand.nextQuestion);
+  }
+
+  /// For the dispatcher, and from it.
+  std::optional<Stand> take(const MessageId& id) {
+    auto known = stands_.extract(id);
+    return known ? std::optional(known.mapped()) : std::nullopt;
+  }
+  void put(const MessageId& id, const Stand& stand) { stands_.insert_or_assign(id, stand); }
+
+ private:
+  /// An operator who releases a message watches what comes of it.
+  static constexpr std::chrono::seconds betweenQuestions{1};
+
+  std::unordered_map<MessageId, Stand> stands_;
+};
 
 /// A message as all parts hand it on: nobody changes it, and it lives as long as anybody has it.
 using Letter = std::shared_ptr<const Message>;

@@ -1,5 +1,7 @@
 #include "coordination/zookeeper_session.hpp"
 
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <boost/algorithm/string/join.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -8,7 +10,6 @@
 #include <span>
 #include <sstream>
 #include <string_view>
-#include <sys/socket.h>
 
 #include "base/text.hpp"
 #include "coordination/zookeeper_limits.hpp"

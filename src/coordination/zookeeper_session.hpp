@@ -11,6 +11,8 @@
 /// A session ends once; its owner makes the next one. Private to the room; everything runs on the loop.
 #pragma once
 
+#include <zookeeper/zookeeper.h>
+
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
@@ -19,13 +21,12 @@
 #include <optional>
 #include <unordered_map>
 #include <utility>
-#include <zookeeper/zookeeper.h>
 
 #include "base/asio_loop.hpp"
 #include "coordination/attempt.hpp"
 #include "coordination/coordination.hpp"
 #include "coordination/nudge.hpp"
-#include "coordination/zookeeper_errors.hpp"
+#include "coordination/zookeeper_socket.hpp"
 #include "tenure/candidate.hpp"
 
 namespace tenure::zookeeper {

@@ -5,7 +5,22 @@
 /// So socket() is defined here once more: for all calls the C library's, but with the flag while a thread says so.
 #pragma once
 
+#include <string_view>
+
+#include "tenure/result.hpp"
+
 namespace tenure::zookeeper {
+
+// The C client's return codes as Tenure's errors. Private to the room.
+
+/// What a request would have changed: decides what a lost reply means.
+enum class Effect { reads, writes };
+
+/// `rc` is not ZOK. The detail names the path and the server's word for the failure.
+Error errorOf(int rc, Effect effect, std::string_view path);
+
+/// Refused before anything was sent.
+Error notConnected(std::string_view path);
 
 /// While it lives, this thread's sockets are close-on-exec from the start.
 class ClosedOnExec {

@@ -13,13 +13,21 @@
 
 #include "coordination/coordination.hpp"
 #include "election/records.hpp"
-#include "election/resignation.hpp"
 #include "election/will.hpp"
 #include "lease/term_state.hpp"
 #include "process/process_identity.hpp"
 #include "tenure/events.hpp"
 
 namespace tenure {
+
+// The ways to leave office: what the next term may rely on. A header of its own, light enough for pure machines.
+
+/// How a term is left.
+enum class Resignation {
+  clean,        // everything committed or rolled back: marker idle and own znode leave in one write
+  nothingRuns,  // not in order, but all of it has ended: marker stays busy and says so, and nobody waits at the barrier
+  unclean,      // something may still run: marker stays busy, znode deleted
+};
 
 using Ticket = std::uint64_t;  // 0 is never given out
 

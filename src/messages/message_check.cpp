@@ -1,10 +1,10 @@
 #include "messages/message_check.hpp"
 
 #include <algorithm>
+#include <string>
 
 #include "base/text.hpp"
 #include "messages/headers.hpp"
-#include "messages/headers_text.hpp"
 
 namespace tenure::messages {
 namespace {
@@ -43,3 +43,16 @@ Result<std::optional<std::string>> headersTextOf(const NewMessage& message) {
 }
 
 }  // namespace tenure::messages
+
+namespace tenure {
+
+void leaveOut(Message& message, std::size_t keep, std::string_view why) {
+  const std::size_t bytes = message.body.size();
+  if (keep >= bytes) return;
+  std::erase_if(message.headers, [](const auto& header) { return header.first == leftOutHeader; });
+  message.headers.emplace_back(leftOutHeader, "of its body of " + std::to_string(bytes) + " bytes there are " +
+                                                  std::to_string(keep) + ": " + std::string(why));
+  message.body.resize(keep);
+}
+
+}  // namespace tenure

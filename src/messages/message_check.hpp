@@ -2,11 +2,22 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "tenure/message.hpp"
 #include "tenure/result.hpp"
+#include "tenure/spi/source.hpp"
+
+namespace tenure {
+
+/// Cuts a message's body to `keep` bytes and adds leftOutHeader with the reason. A consumer that gets such a message
+/// makes a dead letter of it at once.
+void leaveOut(Message& message, std::size_t keep, std::string_view why);
+
+}  // namespace tenure
 
 namespace tenure::messages {
 

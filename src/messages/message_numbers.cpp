@@ -4,7 +4,6 @@
 #include "base/text.hpp"
 #include "base/validation.hpp"
 #include "messages/headers.hpp"
-#include "messages/publish_headers.hpp"
 #include "tenure/spi/source.hpp"
 
 namespace tenure::messages {

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/range.hpp"
+#include "base/validation.hpp"
 #include "tenure/result.hpp"
 
 namespace tenure::places {

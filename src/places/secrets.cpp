@@ -1,9 +1,18 @@
 #include "places/secrets.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "base/secret_variables.hpp"
+#include "base/text.hpp"
 
 namespace tenure::places {
+
 namespace {
 
 constexpr std::string_view whiteSpace = " \t\r\n";
@@ -107,5 +116,77 @@ bool holdsPassword(std::string_view url) noexcept {
 }
 
 std::string withoutSecrets(std::string_view text) { return maskPasswords(maskUsers(text)); }
+
+namespace {
+
+constexpr const char* expectedDigest = "expected one line, user:password";
+
+Result<Secret> parseDigest(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
+  const std::size_t colon = text.find(':');
+  const bool isPair = colon != std::string::npos && colon > 0 && colon + 1 < text.size();
+  if (!isPair || text.find_first_of(std::string_view("\n\r\0", 3)) != std::string::npos)
+    return Error{Errc::invalidArgument, expectedDigest};
+  return Secret{std::move(text)};
+}
+
+Result<Secret> readDigest(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::string text(4096, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (in.bad() || (in.fail() && !in.eof())) return Error{Errc::unavailable, "cannot be read"};
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  return parseDigest(std::move(text));
+}
+
+}  // namespace
+
+Result<Secret> digestFrom(const std::filesystem::path& file) {
+  if (!file.empty()) return readDigest(file);
+  const char* inherited = std::getenv(digestVariable);
+  return inherited == nullptr ? Secret{} : parseDigest(inherited);
+}
+
+namespace {
+
+bool holdsLine(const std::filesystem::path& file) {
+  std::error_code unknown;
+  if (!std::filesystem::exists(file, unknown)) return false;
+  if (std::filesystem::is_directory(file, unknown)) return false;
+  if (!std::filesystem::is_regular_file(file, unknown)) return ::access(file.c_str(), R_OK) == 0;
+  std::ifstream in(file, std::ios::binary);
+  const int first = in.get();
+  return in && first != '\n' && first != '\r';
+}
+
+}  // namespace
+
+Result<void> checkPasswordFile(const std::filesystem::path& file) {
+  if (file.empty() || holdsLine(file)) return {};
+  return Error{Errc::configurationRefused, "password-file: no password can be read from \"" + escaped(file.string()) +
+                                               "\"; expected it in its first line"};
+}
+
+Result<void> checkPasswordIsThere(const std::filesystem::path& file, const char* variable) {
+  if (!file.empty()) return checkPasswordFile(file);
+  if (std::getenv(variable) != nullptr) return {};
+  return Error{Errc::configurationRefused,
+               std::string{"password-file: there is no password; expected a file that holds it, or "} + variable};
+}
+
+Result<void> checkTlsFile(std::string_view name, const std::filesystem::path& file) {
+  constexpr std::size_t mostLooked = 1U << 20U;  // comments may stand before it
+  if (file.empty()) return {};
+  std::string text;
+  if (std::error_code unknown; std::filesystem::is_regular_file(file, unknown)) {
+    text.resize(mostLooked);
+    std::ifstream in(file, std::ios::binary);
+    in.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<std::size_t>(in.gcount()));
+  }
+  if (text.find("-----BEGIN ") != std::string::npos) return {};
+  return Error{Errc::configurationRefused, std::string{name} + ": nothing in PEM can be read from \"" +
+                                               escaped(file.string()) + "\"; expected a certificate or key there"};
+}
 
 }  // namespace tenure::places

@@ -13,8 +13,7 @@
 #include <csignal>
 #include <cstring>
 
-#include "process/process_handle.hpp"
-#include "process/system_error.hpp"
+#include "process/descriptor.hpp"
 
 namespace tenure {
 namespace {

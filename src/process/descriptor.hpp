@@ -1,11 +1,24 @@
 /// A file descriptor with one owner.
 #pragma once
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <string>
+#include <system_error>
 #include <utility>
 
+#include "tenure/result.hpp"
+
 namespace tenure {
+
+// What a system call left in errno, as an error of ours.
+
+/// Right after `what` failed: errno is read here.
+inline Error failed(const char* what) {
+  return {Errc::unavailable, std::string(what) + ": " + std::generic_category().message(errno)};
+}
 
 class Descriptor {
  public:
@@ -27,5 +40,16 @@ class Descriptor {
  private:
   int number_ = -1;
 };
+
+// Pidfds by system call: glibc 2.36 declares its wrappers without C linkage, so C++ cannot link them.
+
+/// A handle that means this process for ever, whatever its pid is used for later; readable once it has ended.
+inline Descriptor openProcess(pid_t pid) noexcept {
+  return Descriptor{static_cast<int>(syscall(SYS_pidfd_open, pid, 0))};
+}
+
+inline void signalThrough(const Descriptor& process, int signal) noexcept {
+  syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0);
+}
 
 }  // namespace tenure

@@ -4,21 +4,26 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <vector>
 
-#include "process/guardian_main.hpp"
+#include "process/control_group.hpp"
+#include "process/descriptor.hpp"
 #include "process/helper.hpp"
-#include "process/process_handle.hpp"
+#include "process/keeper.hpp"
 #include "process/process_tree.hpp"
-#include "process/system_error.hpp"
+#include "process/requests.hpp"
 
 namespace tenure {
+
 namespace {
 
 /// Started without one of them, the next socket would become somebody's standard output.
@@ -121,6 +126,135 @@ Result<Line> Guardian::spawn(const SpawnRequest& request, const std::array<int, 
   if (!line_.otherEndGone()) return sent.error();
   return Error{Errc::unsupported, "the guardian process " + std::to_string(pid_) +
                                       " is gone (killed?): no command can be started until this process is restarted"};
+}
+
+namespace {
+
+/// Out of the tool's session and process group, holding nothing of the tool's open.
+void stepAside(const Line& line, const Descriptor& tool, const Descriptor& ending) {
+  setsid();
+  signal(SIGCHLD, SIG_DFL);  // were it ignored, the dead would not be reported
+  closeAllBut({line.descriptor(), tool.get(), ending.get()});
+  const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (int standard = 0; standard < 3; ++standard) dup2(nothing, standard);
+  prctl(PR_SET_NAME, "tenure-guardian");
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+class GuardianMain {
+ public:
+  GuardianMain(Line line, Descriptor tool) : line_(std::move(line)), tool_(std::move(tool)) {
+    sigset_t childEnded;
+    sigemptyset(&childEnded);
+    sigaddset(&childEnded, SIGCHLD);
+    signals_ = Descriptor{signalfd(-1, &childEnded, SFD_CLOEXEC | SFD_NONBLOCK)};
+  }
+
+  /// When the keepers are gone as well.
+  void removeGroups() {
+    for (const std::vector<Kept>* all : {&keepers_, &lost_})
+      for (const Kept& kept : *all) ControlGroup::removeAfter(kept.keeper);
+  }
+
+  /// Returns when the tool has closed the line or is dead.
+  void serve() {
+    while (true) {
+      std::array<pollfd, 3> waited{pollfd{line_.descriptor(), POLLIN, 0}, pollfd{tool_.get(), POLLIN, 0},
+                                   pollfd{signals_.get(), POLLIN, 0}};
+      if (poll(waited.data(), waited.size(), lost_.empty() ? -1 : lookAgainMs) < 0) continue;
+      if (waited[1].revents != 0) return;
+      if (waited[2].revents != 0) reap();
+      if (!lost_.empty()) answerForTheLost();
+      if (waited[0].revents == 0) continue;
+      std::optional<Line::Packet> packet = line_.receive();
+      if (!packet) return;
+      startKeeper(std::move(*packet));
+    }
+  }
+
+ private:
+  static constexpr int lookAgainMs = 20;
+  static constexpr std::chrono::seconds giveUpAfter{5};
+
+  /// A keeper, and its end of the child's line: somebody has to answer for it if it is killed.
+  struct Kept {
+    pid_t keeper = 0;
+    Line line;
+    BootTime giveUpAt{};
+  };
+
+  void startKeeper(Line::Packet packet) {
+    const std::optional<SpawnRequest> request = decodeSpawnRequest(packet.bytes);
+    if (!request || packet.descriptors.size() != 4) return;  // the child's line closes and says so
+    if (request->controlGroup) clearUpBeforeTheFirst();
+    std::vector<Descriptor>& passed = packet.descriptors;
+    Line childLine{std::move(passed[0])};
+    const pid_t keeper = fork();
+    if (keeper == 0)
+      keep(std::move(childLine), *request, {std::move(passed[1]), std::move(passed[2]), std::move(passed[3])});
+    if (keeper > 0) return keepers_.push_back({keeper, std::move(childLine)});
+    static_cast<void>(childLine.sendRecord(ChildNews{ChildNews::Kind::over, 0, {.startError = errno}}));
+  }
+
+  /// What another guardian could not end any more must not go on beside a command of ours.
+  void clearUpBeforeTheFirst() {
+    constexpr std::chrono::seconds once{1};  // a command that follows another one needs no look
+    const BootTime now = BootClock::now();
+    if (keepers_.empty() && now >= lastCommandAt_ + once) ControlGroup::removeAfterTheGone();
+    lastCommandAt_ = now;
+  }
+
+  void reap() {
+    signalfd_siginfo ignored{};
+    while (read(signals_.get(), &ignored, sizeof ignored) > 0) {
+    }
+    int status = 0;
+    for (pid_t pid = 0; (pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;) {
+      const auto kept =
+          std::find_if(keepers_.begin(), keepers_.end(), [pid](const Kept& k) { return k.keeper == pid; });
+      if (kept == keepers_.end()) continue;
+      if (WIFSTOPPED(status)) {
+        kill(pid, SIGCONT);  // nobody may stop it: its command would have no end
+        continue;
+      }
+      kept->giveUpAt = BootClock::now() + giveUpAfter;
+      if (status != 0) lost_.push_back(std::move(*kept));  // it was killed, or could not kill
+      keepers_.erase(kept);
+    }
+  }
+
+  /// What they left behind is the guardian's own now, and nobody knows whose: none has ended before all of it has.
+  void answerForTheLost() {
+    const bool noneLeft = endAdopted(getpid());
+    std::erase_if(lost_, [&](Kept& lost) {
+      const bool nothingLeft = ControlGroup::removeAfter(lost.keeper) && noneLeft;  // the group dies in any case
+      if (!nothingLeft && BootClock::now() < lost.giveUpAt) return false;
+      const ChildReport report{SIGKILL, EndCause::shimLost, true, nothingLeft};
+      if (lost.line.descriptor() >= 0)
+        static_cast<void>(lost.line.sendRecord(ChildNews{ChildNews::Kind::over, lost.keeper, report}));
+      lost.line.close();
+      return nothingLeft;
+    });
+  }
+
+  Line line_;
+  Descriptor tool_;
+  Descriptor signals_;
+  BootTime lastCommandAt_{};
+  std::vector<Kept> keepers_;
+  std::vector<Kept> lost_;  // whose keepers are gone and something of their commands may not be
+};
+
+}  // namespace
+
+void guard(Line line, Descriptor tool, Descriptor ending) noexcept {
+  stepAside(line, tool, ending);
+  GuardianMain guardian(std::move(line), std::move(tool));
+  guardian.serve();
+  const bool nothingLeft = endDescendants();
+  const bool said = nothingLeft && write(ending.get(), "", 1) == 1;
+  guardian.removeGroups();
+  _exit(said ? 0 : 1);
 }
 
 }  // namespace tenure

@@ -43,11 +43,19 @@
 #include <span>
 #include <string>
 
+#include "process/descriptor.hpp"
 #include "process/line.hpp"
 #include "process/requests.hpp"
 #include "tenure/result.hpp"
 
 namespace tenure {
+
+// The guardian's own process.
+
+/// The life of the guardian, a fresh fork of the tool; never returns. All signals are blocked on entry.
+///   tool    a pidfd: a line could be held open by a stray copy of the tool, a death cannot be missed
+///   ending  a pipe to say in that nothing is left, at the end
+[[noreturn]] void guard(Line line, Descriptor tool, Descriptor ending) noexcept;
 
 /// The tool's end. Threads: any, once started.
 class Guardian {

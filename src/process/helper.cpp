@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "process/process_handle.hpp"
+#include "process/descriptor.hpp"
 
 #if !defined(TENURE_LIBEXEC) || !defined(TENURE_LIBEXEC_FROM_BIN)
 #error "the folder of installed helpers, and the way to it from the folder of installed programs, by the build"

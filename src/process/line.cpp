@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "process/system_error.hpp"
+#include "process/descriptor.hpp"
 
 namespace tenure {
 namespace {

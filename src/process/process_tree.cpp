@@ -15,8 +15,8 @@
 #include <memory>
 #include <string>
 
-#include "process/process_handle.hpp"
-#include "process/process_stat.hpp"
+#include "process/descriptor.hpp"
+#include "process/process_identity.hpp"
 #include "tenure/values.hpp"
 
 namespace tenure {

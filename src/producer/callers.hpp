@@ -4,15 +4,35 @@
 #include <functional>
 #include <future>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "producer/send_buffer.hpp"
+#include "tenure/producer.hpp"
 
 namespace tenure::producing {
+
+/// The queue's end of a producer: a sink that is opened when it is needed, and anew after a failure.
+/// Threads: one.
+class Outlet {
+ public:
+  explicit Outlet(Producer::OpenSink open) : open_(std::move(open)) {}
+
+  /// As IMessageSink::appendEach. What `open` or the sink throws is a failure like any other.
+  std::vector<Result<void>> append(std::span<const NewMessage> batch);
+  void close() noexcept { sink_.reset(); }
+
+ private:
+  Result<void> open();
+
+  const Producer::OpenSink open_;
+  std::unique_ptr<IMessageSink> sink_;
+};
 
 struct Caller {
   /// Nullopt once its durability is reached.

@@ -1,7 +1,8 @@
 #include "producer/engine.hpp"
 
-#include <algorithm>
 #include <pthread.h>
+
+#include <algorithm>
 
 #include "base/refusal.hpp"
 #include "messages/message_check.hpp"

@@ -27,7 +27,6 @@
 #include "base/random.hpp"
 #include "base/threads.hpp"
 #include "producer/callers.hpp"
-#include "producer/outlet.hpp"
 #include "producer/rates.hpp"
 #include "producer/send_buffer.hpp"
 #include "producer/spill.hpp"

@@ -2,14 +2,25 @@
 #include <memory>
 
 #include "base/backoff.hpp"
+#include "base/threads.hpp"
 #include "consumer/work.hpp"
 #include "lease/term_state.hpp"
 #include "messages/headers.hpp"
-#include "messages/publish_headers.hpp"
 #include "relay/gated_source.hpp"
 #include "relay/publications.hpp"
 #include "relay/target.hpp"
-#include "relay/work.hpp"
+#include "tenure/consumer.hpp"
+
+namespace tenure::relaying {
+
+// What a Relay does as a career.
+
+/// As consuming::workOf.
+std::unique_ptr<ILeaderCareer> workOf(IMessageSource& source, IFencedStore& store, Relay::OpenSink open,
+                                      const ConsumerOptions& options, IEventSink& events, const IClock& clock,
+                                      IThreads& threads);
+
+}  // namespace tenure::relaying
 
 namespace tenure {
 namespace relaying {

@@ -4,8 +4,7 @@
 
 #include "base/assert.hpp"
 #include "base/text.hpp"
-#include "messages/headers_text.hpp"
-#include "messages/left_out.hpp"
+#include "messages/headers.hpp"
 #include "messages/message_check.hpp"
 #include "messages/message_numbers.hpp"
 #include "storage/records.hpp"

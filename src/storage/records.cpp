@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "messages/headers_text.hpp"
+#include "messages/headers.hpp"
 
 namespace tenure::storage {
 namespace {

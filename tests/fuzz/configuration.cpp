@@ -7,7 +7,6 @@
 #include "cli/options/command.hpp"
 #include "cli/options/config_file.hpp"
 #include "cli/options/options.hpp"
-#include "cli/options/rows.hpp"
 
 using namespace tenure;
 using namespace tenure::cli;

@@ -1,6 +1,7 @@
 // Headers as SQL queues keep them: anybody may write that column.
+#include "messages/headers.hpp"
+
 #include "claims.hpp"
-#include "messages/headers_text.hpp"
 
 using namespace tenure;
 using namespace tenure::fuzz;

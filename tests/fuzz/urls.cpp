@@ -7,7 +7,7 @@
 #include "backends/zookeeper/url.hpp"
 #include "claims.hpp"
 #include "cli/exit.hpp"
-#include "cli/options/rows.hpp"
+#include "cli/options/options.hpp"
 
 using namespace tenure;
 using namespace tenure::cli;

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "consumer/recovery_window.hpp"
+#include "consumer/values.hpp"
 #include "tenure/consumer.hpp"
 
 namespace tenure::simulation {

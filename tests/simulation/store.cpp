@@ -1,11 +1,12 @@
+#include "store.hpp"
+
 #include <algorithm>
 
 #include "consumer/errors.hpp"
-#include "consumer/recovery_window.hpp"
+#include "consumer/values.hpp"
 #include "process.hpp"
 #include "simulation.hpp"
 #include "storage/scheduled/waiting_rows.hpp"
-#include "store.hpp"
 #include "testing/memory/memory_state.hpp"
 
 namespace tenure::simulation {

@@ -1,7 +1,8 @@
+#include "waiting_room.hpp"
+
 #include "process.hpp"
 #include "simulation.hpp"
 #include "storage/scheduled/waiting_rows.hpp"
-#include "waiting_room.hpp"
 
 namespace tenure::simulation {
 

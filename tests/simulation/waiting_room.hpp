@@ -6,7 +6,7 @@
 #pragma once
 
 #include "storage/scheduled/settled_bound.hpp"
-#include "testing/memory/memory_waiting_room.hpp"
+#include "testing/memory/memory_store.hpp"
 
 namespace tenure::simulation {
 

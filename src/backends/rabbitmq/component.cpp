@@ -4,7 +4,7 @@
 #include "base/secret_variables.hpp"
 #include "base/text.hpp"
 #include "places/backend.hpp"
-#include "places/password_file.hpp"
+#include "places/secrets.hpp"
 
 namespace tenure::places {
 namespace {

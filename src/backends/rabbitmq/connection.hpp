@@ -21,6 +21,11 @@
 
 namespace tenure::rabbitmq {
 
+// TLS through rabbitmq-c and OpenSSL: the broker's certificate and its name are verified, always.
+
+/// Owned by the connection. Errors: configurationRefused, when a file cannot be used.
+Result<amqp_socket_t*> makeTlsSocket(amqp_connection_state_t state, const Tls& tls);
+
 enum class Channel : std::uint16_t { work = 1, side = 2 };  // side: for questions that may be refused
 
 /// Of a queue.

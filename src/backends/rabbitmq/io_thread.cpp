@@ -8,7 +8,7 @@
 #include <array>
 #include <system_error>
 
-#include "base/signals_blocked.hpp"
+#include "base/threads.hpp"
 
 namespace tenure::rabbitmq {
 

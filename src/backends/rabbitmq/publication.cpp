@@ -4,7 +4,7 @@
 #include <array>
 
 #include "base/text.hpp"
-#include "messages/publish_headers.hpp"
+#include "messages/headers.hpp"
 
 namespace tenure::rabbitmq {
 namespace {

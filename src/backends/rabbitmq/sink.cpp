@@ -12,9 +12,9 @@
 #include "backends/rabbitmq/queue.hpp"
 #include "base/refusal.hpp"
 #include "base/text.hpp"
+#include "messages/headers.hpp"
 #include "messages/message_check.hpp"
-#include "messages/packing_sink.hpp"
-#include "messages/publish_headers.hpp"
+#include "messages/packs.hpp"
 
 namespace tenure::rabbitmq {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backends/redis/messages.hpp"
+#include "backends/redis/reply.hpp"
 
 namespace tenure::redis {
 namespace {

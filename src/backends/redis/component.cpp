@@ -1,6 +1,9 @@
+#include "backends/redis/driver.hpp"
+#include "backends/redis/source.hpp"
 #include "backends/redis/url.hpp"
 #include "places/backend.hpp"
-#include "places/password_file.hpp"
+#include "places/secrets.hpp"
+#include "storage/fenced_session.hpp"
 
 namespace tenure::places {
 namespace {
@@ -55,3 +58,22 @@ const Scheme redisScheme{"redis", form, about, parameters, remarks, make};
 }  // namespace tenure::places
 
 tenure::Component tenure::redis::component() { return {{&places::redisScheme}}; }
+
+namespace tenure::redis {
+
+class Database::Impl {
+ public:
+  Impl(const Options& options, IEventSink& events)
+      : store(std::make_unique<Store>(std::make_unique<Driver>(options, events, Driver::For::terms)), events),
+        source(options, store, events) {}
+
+  storage::FencedSession store;
+  Source source;
+};
+
+Database::Database(const Options& options, IEventSink& events) : impl_(std::make_unique<Impl>(options, events)) {}
+Database::~Database() = default;
+IMessageSource& Database::source() noexcept { return impl_->source; }
+IFencedStore& Database::store() noexcept { return impl_->store; }
+
+}  // namespace tenure::redis

@@ -8,13 +8,12 @@
 
 #include "backends/redis/apply_request.hpp"
 #include "backends/redis/errors.hpp"
-#include "backends/redis/messages.hpp"
+#include "backends/redis/reply.hpp"
 #include "backends/redis/scripts.hpp"
-#include "backends/redis/time_text.hpp"
 #include "backends/shared/cut_off.hpp"
 #include "base/digest.hpp"
 #include "base/text.hpp"
-#include "messages/headers_text.hpp"
+#include "messages/headers.hpp"
 
 namespace tenure::redis {
 namespace {

@@ -7,10 +7,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/text.hpp"
+#include "tenure/message.hpp"
 #include "tenure/result.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure::redis {
 
@@ -57,5 +62,23 @@ class Reply {
   };
   std::unique_ptr<redisReply, Free> reply_;
 };
+
+// How a queue's messages are written to its stream and read from it. Pure.
+
+/// Times as Redis has them: milliseconds since 1970, in digits. Pure.
+inline std::string timeText(WallTime at) { return std::to_string(at.time_since_epoch().count()); }
+/// 1970 for what is no number.
+inline WallTime timeFrom(std::string_view text) noexcept {
+  return WallTime{std::chrono::milliseconds{parseInteger(text).value_or(0)}};
+}
+
+/// The entry of a stream, [id, [name, value, …]]; its number is its position. Errors: storeFailed.
+Result<Message> messageFrom(ReplyView entry);
+/// The answer to TIME.
+WallTime serverTime(ReplyView time);
+inline std::string entryOf(std::int64_t position) { return std::to_string(position) + "-0"; }
+/// The entries of these messages, a blank behind each: as many as may be make one argument, where a command takes a
+/// million at most.
+std::string entriesOf(std::span<const Message> messages);
 
 }  // namespace tenure::redis

@@ -1,10 +1,10 @@
 #include "backends/redis/errors.hpp"
 #include "backends/redis/keys.hpp"
+#include "backends/redis/reply.hpp"
 #include "backends/redis/scripts.hpp"
-#include "backends/redis/time_text.hpp"
 #include "backends/redis/waiting_room.hpp"
 #include "base/text.hpp"
-#include "messages/headers_text.hpp"
+#include "messages/headers.hpp"
 #include "messages/message_check.hpp"
 #include "storage/scheduled/scheduled_sink.hpp"
 

@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "backends/redis/errors.hpp"
-#include "backends/redis/messages.hpp"
+#include "backends/redis/reply.hpp"
 #include "backends/redis/scripts.hpp"
 #include "backends/shared/cut_off.hpp"
 #include "base/assert.hpp"

@@ -4,9 +4,8 @@
 #include <charconv>
 
 #include "backends/redis/errors.hpp"
-#include "backends/redis/messages.hpp"
+#include "backends/redis/reply.hpp"
 #include "backends/redis/scripts.hpp"
-#include "backends/redis/time_text.hpp"
 #include "storage/key_value/encoding.hpp"
 #include "storage/scheduled/waiting_rows.hpp"
 

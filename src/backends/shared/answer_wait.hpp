@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "base/answer_tally.hpp"
 #include "base/answer_timer.hpp"
 
 namespace tenure::backends {

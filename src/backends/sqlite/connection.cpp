@@ -1,14 +1,20 @@
 #include "backends/sqlite/connection.hpp"
 
+#include <sqlite3.h>
+#include <strings.h>
+
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <string_view>
+#include <thread>
 
-#include "backends/sqlite/authorizer.hpp"
 #include "backends/sqlite/file_system.hpp"
 #include "backends/sqlite/lock_holder.hpp"
 #include "backends/sqlite/schema.hpp"
 
 namespace tenure::sqlite {
+
 namespace {
 
 constexpr std::size_t ownStatements = 256;  // more than there are: never makes room
@@ -240,6 +246,63 @@ Result<void> Connection::commit(const std::function<bool()>& mayWait) {
 
 void Connection::rollback() noexcept {
   if (inTransaction()) prepare("ROLLBACK").step();
+}
+
+namespace {
+
+bool isOurs(const char* table) noexcept {
+  constexpr std::string_view prefix = "tenure_";
+  return table != nullptr && strncasecmp(table, prefix.data(), prefix.size()) == 0;
+}
+
+}  // namespace
+
+int authorize(void* userMode, int action, const char* first, const char* second, const char*, const char*) noexcept {
+  if (!*static_cast<const bool*>(userMode)) return SQLITE_OK;
+  switch (action) {
+    case SQLITE_TRANSACTION:
+    case SQLITE_SAVEPOINT:
+    case SQLITE_ATTACH:
+    case SQLITE_DETACH:
+    case SQLITE_PRAGMA: return SQLITE_DENY;
+    // The table is the first argument here …
+    case SQLITE_INSERT:
+    case SQLITE_UPDATE:
+    case SQLITE_DELETE:
+    case SQLITE_CREATE_TABLE:
+    case SQLITE_CREATE_TEMP_TABLE:
+    case SQLITE_CREATE_VIEW:
+    case SQLITE_CREATE_TEMP_VIEW:
+    case SQLITE_CREATE_VTABLE:
+    case SQLITE_DROP_TABLE:
+    case SQLITE_DROP_VTABLE: return isOurs(first) ? SQLITE_DENY : SQLITE_OK;
+    // … and the second here, after the name of an index, a trigger or a database.
+    case SQLITE_ALTER_TABLE:
+    case SQLITE_CREATE_INDEX:
+    case SQLITE_CREATE_TEMP_INDEX:
+    case SQLITE_CREATE_TRIGGER:
+    case SQLITE_CREATE_TEMP_TRIGGER:
+    case SQLITE_DROP_INDEX:
+    case SQLITE_DROP_TRIGGER: return isOurs(second) ? SQLITE_DENY : SQLITE_OK;
+    default: return SQLITE_OK;
+  }
+}
+
+using namespace std::chrono_literals;
+
+int LockWait::onBusy(void* self, int tries) noexcept {
+  LockWait& wait = *static_cast<LockWait*>(self);
+  BootTime now = BootClock::now();
+  if (tries == 0) wait.deadline_ = now + wait.limit_;
+  if (now >= wait.deadline_) {
+    if (!wait.ask_ || !wait.ask_()) return 0;
+    now = BootClock::now();
+    wait.deadline_ = now + wait.limit_;
+  }
+  constexpr Duration step = 25us;
+  constexpr Duration longest = 400us;
+  std::this_thread::sleep_for(std::min<Duration>({step * (std::min(tries, 100) + 1), longest, wait.deadline_ - now}));
+  return 1;
 }
 
 }  // namespace tenure::sqlite

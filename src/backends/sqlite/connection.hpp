@@ -20,12 +20,38 @@
 #include <string_view>
 #include <utility>
 
-#include "backends/sqlite/lock_wait.hpp"
 #include "backends/sqlite/schema.hpp"
 #include "backends/sqlite/statement_cache.hpp"
 #include "tenure/sqlite.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure::sqlite {
+
+/// How long to wait for the file's lock, and in which steps: well under a millisecond, because a waiter that sleeps
+/// through the release (SQLite's own handler sleeps up to 100 ms) costs a handover more than everything else in it.
+class LockWait {
+ public:
+  explicit LockWait(Duration limit) noexcept : limit_(limit) {}
+
+  void limit(Duration limit) noexcept { limit_ = limit; }
+  /// Asked when the limit has passed: true starts another wait. Must not use the connection that waits.
+  void whenOver(std::function<bool()> ask) { ask_ = std::move(ask); }
+
+  /// SQLite's busy handler; `self` is a LockWait. SQLite counts `tries` from 0 in each statement.
+  static int onBusy(void* self, int tries) noexcept;
+
+ private:
+  Duration limit_;
+  std::function<bool()> ask_;
+  BootTime deadline_{};
+};
+
+// What a user's own SQL may not do inside the fenced transaction: end it, reach other files, change how the file is
+// kept, or write Tenure's own tables. SQLite asks when it compiles a statement, triggers included.
+
+/// For sqlite3_set_authorizer; `userMode` is a bool* that says whose statement is being compiled.
+int authorize(void* userMode, int action, const char* first, const char* second, const char* database,
+              const char* trigger) noexcept;
 
 /// Below 3.51.3 a WAL file can be corrupted when two connections write and checkpoint at once, which is what a stale
 /// and a new leader do; there, a rollback journal. Either way a commit that returned survives a power loss.

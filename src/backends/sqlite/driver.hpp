@@ -22,7 +22,6 @@
 #include "backends/sqlite/open_file.hpp"
 #include "backends/sqlite/row_tables.hpp"
 #include "backends/sqlite/schema.hpp"
-#include "backends/sqlite/standby.hpp"
 #include "storage/driver.hpp"
 #include "tenure/events.hpp"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "backends/sqlite/connection.hpp"
-#include "messages/headers_text.hpp"
+#include "messages/headers.hpp"
 #include "messages/message_check.hpp"
 #include "messages/message_numbers.hpp"
 

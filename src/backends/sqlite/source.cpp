@@ -6,7 +6,7 @@
 #include "backends/sqlite/queue_rows.hpp"
 #include "backends/sqlite/schema.hpp"
 #include "base/assert.hpp"
-#include "messages/headers_text.hpp"
+#include "messages/headers.hpp"
 #include "messages/message_numbers.hpp"
 #include "storage/fenced_transaction.hpp"
 #include "storage/scheduled/waiting_rows.hpp"

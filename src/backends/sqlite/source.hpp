@@ -8,7 +8,6 @@
 
 #include "backends/sqlite/change_watch.hpp"
 #include "backends/sqlite/open_file.hpp"
-#include "backends/sqlite/standby.hpp"
 #include "backends/sqlite/waiting_room.hpp"
 #include "tenure/events.hpp"
 #include "tenure/spi/source.hpp"

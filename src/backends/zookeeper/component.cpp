@@ -3,7 +3,7 @@
 
 #include "backends/zookeeper/url.hpp"
 #include "places/backend.hpp"
-#include "places/digest.hpp"
+#include "places/secrets.hpp"
 
 namespace tenure::places {
 namespace {

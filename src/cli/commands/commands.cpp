@@ -1,5 +1,9 @@
 #include "cli/commands/commands.hpp"
 
+#include <iostream>
+
+#include "cli/options/backends.hpp"
+
 namespace tenure::cli {
 
 std::vector<Command> commands(const std::vector<std::string>& words, const ConfigReader& file) {
@@ -12,6 +16,13 @@ std::vector<Command> commands(const std::vector<std::string>& words, const Confi
   all.push_back(checkCommand());
   all.push_back(urlsCommand());
   return all;
+}
+
+Command urlsCommand() {
+  return {.name = "urls", .about = "How queues and stores are named, and what their URLs may set", .act = [] {
+            std::cout << urlsPage() << std::flush;
+            return Exit::done;
+          }};
 }
 
 }  // namespace tenure::cli

@@ -1,5 +1,5 @@
 #include "cli/commands/commands.hpp"
-#include "cli/handlers/command_lookup.hpp"
+#include "cli/handlers/child_command.hpp"
 #include "cli/handlers/exec_handler.hpp"
 #include "cli/handlers/sql_handler.hpp"
 #include "cli/options/consume_options.hpp"

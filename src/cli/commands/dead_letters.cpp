@@ -5,9 +5,8 @@
 #include "cli/commands/commands.hpp"
 #include "cli/options/options.hpp"
 #include "cli/options/wiring_options.hpp"
-#include "cli/output/letter_page.hpp"
+#include "cli/output/content_page.hpp"
 #include "messages/headers.hpp"
-#include "messages/headers_text.hpp"
 
 namespace tenure::cli {
 namespace {

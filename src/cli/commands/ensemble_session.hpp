@@ -8,7 +8,9 @@
 
 #include "base/asio_loop.hpp"
 #include "coordination/coordination.hpp"
+#include "election/names.hpp"
 #include "election/outside/view.hpp"
+#include "election/records.hpp"
 #include "tenure/candidate.hpp"
 
 namespace tenure::cli {
@@ -67,5 +69,18 @@ Result<T> EnsembleSession::ask(const std::function<void(ICoordination&, Callback
   if (answer->has_value()) return **answer;
   return fatal_ ? *fatal_ : Error{Errc::timedOut, "ZooKeeper did not answer"};
 }
+
+// What a command asks the ensemble before it changes whom a store obeys.
+
+/// What an ensemble says of itself, and the version under which it said so.
+struct Meta {
+  MetaRecord record;
+  std::int32_t version = 0;
+};
+Result<Meta> readMeta(EnsembleSession& session, const ElectionPaths& paths);
+
+/// The marker of an election in which nobody leads or is about to; nobody ever has where the ensemble does not know it.
+/// Errors: configurationRefused (somebody does), and the session's
+Result<MarkerRecord> lastTermWhereNobodyLeads(EnsembleSession& session, const ElectionPaths& paths);
 
 }  // namespace tenure::cli

@@ -3,7 +3,7 @@
 
 #include "base/text.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/commands/steady_election.hpp"
+#include "cli/commands/ensemble_session.hpp"
 #include "cli/options/options.hpp"
 #include "cli/options/wiring_options.hpp"
 

@@ -10,7 +10,7 @@
 #include "cli/commands/ensemble_session.hpp"
 #include "cli/input/time_options.hpp"
 #include "cli/options/options.hpp"
-#include "cli/output/pause_page.hpp"
+#include "cli/output/state_pages.hpp"
 #include "election/outside/view.hpp"
 #include "process/process_identity.hpp"
 

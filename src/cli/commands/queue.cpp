@@ -4,8 +4,8 @@
 #include "cli/commands/commands.hpp"
 #include "cli/options/options.hpp"
 #include "cli/options/wiring_options.hpp"
-#include "cli/output/failing_page.hpp"
 #include "cli/output/queue_report.hpp"
+#include "cli/output/state_pages.hpp"
 
 namespace tenure::cli {
 namespace {

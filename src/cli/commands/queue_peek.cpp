@@ -6,8 +6,8 @@
 #include "cli/commands/commands.hpp"
 #include "cli/options/options.hpp"
 #include "cli/output/content_page.hpp"
-#include "cli/output/failing_page.hpp"
 #include "cli/output/queue_report.hpp"
+#include "cli/output/state_pages.hpp"
 
 namespace tenure::cli {
 namespace {

@@ -5,13 +5,13 @@
 
 #include "base/text.hpp"
 #include "cli/commands/commands.hpp"
+#include "cli/options/consume_options.hpp"
 #include "cli/options/options.hpp"
-#include "cli/options/tuning_options.hpp"
 #include "cli/options/wiring_options.hpp"
 #include "cli/output/queue_report.hpp"
 #include "cli/replica/early_signals.hpp"
 #include "cli/replica/replica_run.hpp"
-#include "consumer/option_limits.hpp"
+#include "consumer/limits.hpp"
 
 namespace tenure::cli {
 namespace {

@@ -1,7 +1,7 @@
 #include "base/text.hpp"
 #include "base/validation.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/handlers/command_lookup.hpp"
+#include "cli/handlers/child_command.hpp"
 #include "cli/handlers/run_career.hpp"
 #include "cli/options/replica_options.hpp"
 #include "cli/options/wiring_options.hpp"

@@ -6,10 +6,9 @@
 #include "cli/commands/ensemble_session.hpp"
 #include "cli/options/options.hpp"
 #include "cli/options/wiring_options.hpp"
-#include "cli/output/failing_page.hpp"
 #include "cli/output/handover_steps.hpp"
-#include "cli/output/pause_page.hpp"
 #include "cli/output/queue_report.hpp"
+#include "cli/output/state_pages.hpp"
 #include "cli/output/status_json.hpp"
 #include "election/outside/view.hpp"
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "cli/handlers/kill_deadline.hpp"
+#include "cli/handlers/child_command.hpp"
 
 namespace tenure::cli {
 namespace {

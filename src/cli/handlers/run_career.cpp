@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "cli/handlers/command_lookup.hpp"
-#include "cli/handlers/kill_deadline.hpp"
+#include "cli/handlers/child_command.hpp"
 
 namespace tenure::cli {
 namespace {

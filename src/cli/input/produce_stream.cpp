@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/range.hpp"
+#include "base/validation.hpp"
 #include "cli/input/follower.hpp"
 #include "cli/input/producer_run.hpp"
 #include "cli/options/options.hpp"

@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <iostream>
 
-#include "base/range.hpp"
 #include "base/refusal.hpp"
 #include "base/text.hpp"
+#include "base/validation.hpp"
 #include "cli/options/options.hpp"
-#include "telemetry/http/producer_metrics.hpp"
+#include "telemetry/http/metrics.hpp"
 #include "tenure/sqlite.hpp"
 
 namespace tenure::cli {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cli/input/intake.hpp"
-#include "cli/options/rows.hpp"
+#include "cli/options/options.hpp"
 
 namespace tenure::cli {
 

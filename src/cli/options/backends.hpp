@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/options/rows.hpp"
+#include "cli/options/options.hpp"
 #include "places/backend.hpp"
 #include "tenure/candidate.hpp"
 #include "tenure/events.hpp"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/exit.hpp"
-#include "cli/options/rows.hpp"
+#include "cli/options/options.hpp"
 
 namespace CLI {
 class App;

@@ -6,11 +6,20 @@
 
 #include "cli/options/command.hpp"
 #include "cli/options/flow_options.hpp"
+#include "cli/options/options.hpp"
 #include "cli/options/replica_options.hpp"
 #include "cli/options/wiring_options.hpp"
+#include "tenure/candidate.hpp"
 #include "tenure/consumer.hpp"
 
 namespace tenure::cli {
+
+// Options of the commands that consume a queue, `consume` and `relay`: lanes, limits, and what becomes of failures.
+
+// Their rows refer to what they are given.
+Options lanesRows(ConsumerOptions& tuning);
+Options limitRows(ConsumerOptions& tuning, CareerLimits& careerLimits);
+Options failureRows(ConsumerOptions& tuning);
 
 /// As the user gave them.
 struct ConsumeOptions {

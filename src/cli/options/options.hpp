@@ -4,10 +4,16 @@
 #include <filesystem>
 #include <string>
 
-#include "cli/options/rows.hpp"
+#include "places/option.hpp"
+#include "places/secrets.hpp"
+#include "places/url.hpp"
 #include "tenure/candidate.hpp"
 
 namespace tenure::cli {
+
+// Options' rows, URLs and what they name (urls/), in the tool under their own names.
+
+using namespace places;
 
 /// The same error, its detail led by the option's name.
 Error named(std::string_view option, const Error& error);

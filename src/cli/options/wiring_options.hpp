@@ -6,7 +6,7 @@
 #include <string>
 
 #include "cli/options/backends.hpp"
-#include "cli/options/rows.hpp"
+#include "cli/options/options.hpp"
 
 namespace tenure::cli {
 

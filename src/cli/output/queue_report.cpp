@@ -7,11 +7,9 @@
 
 #include "base/text.hpp"
 #include "cli/options/options.hpp"
-#include "cli/output/failing_page.hpp"
-#include "cli/output/pause_page.hpp"
-#include "consumer/postponements.hpp"
-#include "consumer/recovery_window.hpp"
+#include "cli/output/state_pages.hpp"
 #include "consumer/supply/numbered_group.hpp"
+#include "consumer/values.hpp"
 
 namespace tenure::cli {
 namespace {

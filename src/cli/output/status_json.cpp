@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
-#include "cli/output/pause_page.hpp"
+#include "cli/output/state_pages.hpp"
 
 namespace tenure::cli {
 namespace {

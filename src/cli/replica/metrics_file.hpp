@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "cli/options/rows.hpp"
+#include "cli/options/options.hpp"
 #include "cli/replica/patient_thread.hpp"
 #include "tenure/events.hpp"
 

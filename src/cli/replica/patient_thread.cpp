@@ -1,6 +1,6 @@
 #include "cli/replica/patient_thread.hpp"
 
-#include "base/signals_blocked.hpp"
+#include "base/threads.hpp"
 
 namespace tenure::cli {
 

@@ -1,6 +1,10 @@
 /// A replica that contends until it is told to leave: its log, its status file, and how it ends.
 #pragma once
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -8,13 +12,39 @@
 #include "cli/options/replica_options.hpp"
 #include "cli/replica/health_server.hpp"
 #include "cli/replica/metrics_file.hpp"
-#include "cli/replica/service_manager.hpp"
 #include "cli/replica/status_file.hpp"
 #include "places/backend.hpp"
+#include "telemetry/status_board.hpp"
 #include "tenure/candidate.hpp"
 #include "tenure/spi/source.hpp"
 
 namespace tenure::cli {
+
+// Tells systemd how the replica stands, where it has started it (Type=notify): ready when it can contend, alive as
+// long as the control loop turns, and one line for `systemctl status`.
+
+/// For a process that finds NOTIFY_SOCKET in its environment. Threads: any; keepAlive() and close() on the loop's.
+class ServiceManager final : public IEventSink {
+ public:
+  explicit ServiceManager(StatusBoard board) : board_(std::move(board)) {}
+
+  /// Feeds the manager's watchdog, on the loop, at half of what it waits for, while `lives`.
+  void keepAlive(boost::asio::io_context& loop, std::function<bool()> lives);
+  /// Before the loop ends.
+  void close() { timer_.reset(); }
+  void on(const Event& event) noexcept override;
+
+ private:
+  void feed();
+
+  std::mutex mutex_;
+  StatusBoard board_;
+  bool isReady_ = false;
+  std::string_view told_;
+  std::function<bool()> lives_;
+  std::chrono::microseconds interval_{};
+  std::optional<boost::asio::steady_timer> timer_;
+};
 
 class ReplicaRun {
  public:

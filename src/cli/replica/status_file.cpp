@@ -3,7 +3,7 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "base/signals_blocked.hpp"
+#include "base/threads.hpp"
 
 namespace tenure::cli {
 namespace {

@@ -5,7 +5,9 @@
 
 #include "base/assert.hpp"
 #include "base/text.hpp"
+#include "storage/fenced_session.hpp"
 #include "storage/key_value/encoding.hpp"
+#include "storage/operators/store_admin.hpp"
 
 namespace tenure::storage {
 namespace {
@@ -370,3 +372,16 @@ void KeyValueStore::release() noexcept {
 }
 
 }  // namespace tenure::storage
+
+namespace tenure::spi {
+
+// What stands in tenure/spi/key_value.hpp for drivers that are not ours.
+std::unique_ptr<IFencedStore> openStore(std::unique_ptr<IKeyValueDriver> driver, IEventSink& events) {
+  return std::make_unique<storage::FencedSession>(std::make_unique<storage::KeyValueStore>(std::move(driver)), events);
+}
+
+std::unique_ptr<IStoreAdmin> openAdmin(std::unique_ptr<IKeyValueDriver> driver) {
+  return std::make_unique<storage::StoreAdmin>(std::make_unique<storage::KeyValueStore>(std::move(driver)), false);
+}
+
+}  // namespace tenure::spi

@@ -10,8 +10,18 @@
 
 #include "storage/driver.hpp"
 #include "storage/records.hpp"
+#include "tenure/spi/admin.hpp"
 
 namespace tenure::storage {
+
+// What operators choose, as every backend reads it. Pure.
+
+/// Among the numbers that were given, if any were.
+bool isNamed(const DeadLetterFilter& choice, std::int64_t number) noexcept;
+bool isChosen(const DeadLetterFilter& choice, const DeadLetter& letter) noexcept;
+bool isChosen(const LogChoice& choice, const LogLine& line) noexcept;
+
+Error blocksNobody(const MessageId& id);
 
 class StoreAdmin final : public IStoreAdmin {
  public:

@@ -1,11 +1,13 @@
 #include "storage/scheduled/promoter.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/emit.hpp"
 #include "base/text.hpp"
 
 namespace tenure::scheduled {
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -96,5 +98,30 @@ void Promoter::tellClock(WallTime stores, bool wasTrusted) {
 }
 
 void Promoter::tell(EventBody body) { Emitter(events_, clock_, term_.election)(std::move(body), term_.token); }
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto jump = 1min;
+constexpr Duration untilTrusted = 10min;
+
+bool goesOn(WallTime clock, WallTime expected) { return clock <= expected + jump && expected <= clock + jump; }
+
+}  // namespace
+
+WallTime DueClock::Point::expected(BootTime now) const {
+  return wall + std::chrono::floor<std::chrono::milliseconds>(now - at);
+}
+
+WallTime DueClock::reckon(WallTime stores, BootTime now) {
+  const WallTime expected = trusted_ ? trusted_->expected(now) : stores;
+  const bool isEven = goesOn(stores, expected);
+  if (!isEven && (!jumped_ || !goesOn(stores, jumped_->expected(now)))) jumped_ = Point{stores, now};
+  if (!isEven && now - jumped_->at < untilTrusted) return std::min(stores, expected);
+  trusted_ = Point{stores, now};
+  jumped_.reset();
+  return stores;
+}
 
 }  // namespace tenure::scheduled

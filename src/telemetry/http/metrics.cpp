@@ -10,15 +10,19 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
+#include <chrono>
+#include <cmath>
 #include <fstream>
 #include <map>
+#include <vector>
 
-#include "base/answer_tally.hpp"
+#include "base/answer_timer.hpp"
 #include "telemetry/event_line.hpp"
-#include "telemetry/http/families.hpp"
-#include "telemetry/http/open_metrics.hpp"
+#include "telemetry/http/series.hpp"
 
 namespace tenure::telemetry {
+
 namespace {
 
 using prometheus::MetricFamily;
@@ -262,6 +266,116 @@ std::string Metrics::text(MetricsFormat format, const StatusBoard& board, const 
   if (format != MetricsFormat::textfile) impl_->addProcess(families);
   return format == MetricsFormat::openMetrics ? openMetricsOf(families)
                                               : prometheus::TextSerializer().Serialize(families);
+}
+
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::MetricType;
+
+std::string number(double value) {
+  if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
+  std::array<char, 32> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value);
+  return {text.data(), end.ptr};
+}
+
+std::string escapedText(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\\' || c == '"') out += '\\';
+    if (c == '\n')
+      out += "\\n";
+    else
+      out += c;
+  }
+  return out;
+}
+
+/// {election="orders",outcome="dead"}; empty without labels.
+std::string labelsOf(const ClientMetric& metric, const std::string& more = {}) {
+  std::string text;
+  for (const auto& label : metric.label)
+    text += (text.empty() ? "" : ",") + label.name + "=\"" + escapedText(label.value) + '"';
+  if (!more.empty()) text += (text.empty() ? "" : ",") + more;
+  return text.empty() ? text : '{' + text + '}';
+}
+
+void write(std::string& out, const std::string& name, const std::string& labels, double value) {
+  out += name + labels + ' ' + number(value) + '\n';
+}
+
+void writeHistogram(std::string& out, const std::string& name, const ClientMetric& metric) {
+  for (const auto& bucket : metric.histogram.bucket)
+    write(out, name + "_bucket", labelsOf(metric, "le=\"" + number(bucket.upper_bound) + '"'),
+          static_cast<double>(bucket.cumulative_count));
+  write(out, name + "_count", labelsOf(metric), static_cast<double>(metric.histogram.sample_count));
+  write(out, name + "_sum", labelsOf(metric), metric.histogram.sample_sum);
+}
+
+}  // namespace
+
+std::string openMetricsOf(const std::vector<prometheus::MetricFamily>& families) {
+  constexpr std::string_view total = "_total";
+  std::string out;
+  for (const prometheus::MetricFamily& family : families) {
+    const Series& row = seriesNamed(family.name);
+    const bool isCounter = row.kind == Kind::counter;
+    const std::string name = isCounter ? family.name.substr(0, family.name.size() - total.size()) : family.name;
+    out += "# TYPE " + name + ' ' + std::string(toString(row.kind)) + '\n';
+    if (!row.unit.empty()) out += "# UNIT " + name + ' ' + std::string(row.unit) + '\n';
+    out += "# HELP " + name + ' ' + escapedText(row.help) + '\n';
+    for (const ClientMetric& metric : family.metric) {
+      if (row.kind == Kind::histogram) writeHistogram(out, name, metric);
+      if (row.kind == Kind::counter) write(out, family.name, labelsOf(metric), metric.counter.value);
+      if (row.kind == Kind::gauge) write(out, name, labelsOf(metric), metric.gauge.value);
+    }
+  }
+  return out + "# EOF\n";
+}
+
+namespace {
+
+using prometheus::MetricFamily;
+
+MetricFamily messagesByOutcome(const Labels& labels, const ProducerFigures& figures) {
+  constexpr const char* name = "tenure_producer_messages_total";
+  const auto of = [&](const char* outcome, std::int64_t count) {
+    Labels both = labels;
+    both.emplace("outcome", outcome);
+    return counterOf(name, static_cast<double>(count), both);
+  };
+  MetricFamily family = of("confirmed", figures.confirmed);
+  const auto add = [&](const char* outcome, std::int64_t count) {
+    family.metric.push_back(of(outcome, count).metric.front());
+  };
+  add("refused", figures.refused);
+  add("dropped", figures.dropped);
+  add("given_up", figures.givenUp);
+  return family;
+}
+
+}  // namespace
+
+std::string producerText(const std::string& name, const ProducerFigures& figures, bool hasSpool) {
+  const Labels labels{{"producer", name}};
+  std::vector<MetricFamily> families;
+  const auto gauge = [&](const char* series, auto value) {
+    families.push_back(gaugeOf(series, static_cast<double>(value), labels));
+  };
+  families.push_back(counterOf("tenure_producer_batches_total", static_cast<double>(figures.batches), labels));
+  gauge("tenure_producer_failing", !figures.lastError.empty());
+  families.push_back(messagesByOutcome(labels, figures));
+  gauge("tenure_producer_oldest_age_seconds", std::chrono::duration<double>(figures.oldestAge).count());
+  if (figures.timeToOverflow) gauge("tenure_producer_overflow_seconds", figures.timeToOverflow->count());
+  gauge("tenure_producer_waiting", figures.waiting);
+  if (hasSpool) {
+    gauge("tenure_spool_bytes", figures.spooledBytes);
+    gauge("tenure_spool_failing", !figures.spoolError.empty());
+    gauge("tenure_spool_refused", figures.spoolRefused);
+    gauge("tenure_spool_waiting", figures.spooled);
+  }
+  return prometheus::TextSerializer().Serialize(families);
 }
 
 }  // namespace tenure::telemetry

@@ -2,16 +2,31 @@
 /// or a key.
 #pragma once
 
+#include <prometheus/metric_family.h>
+
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "telemetry/status_board.hpp"
+#include "tenure/producer.hpp"
 #include "tenure/scheduled.hpp"
 #include "tenure/spi/admin.hpp"
 #include "tenure/term.hpp"
 
 namespace tenure::telemetry {
+
+// A producer's figures, and those of its spool, as Prometheus' text.
+
+/// `name` is the label `producer`, which keeps the producers of a host apart. `hasSpool`: else the series of the spool
+/// are absent.
+std::string producerText(const std::string& name, const ProducerFigures& figures, bool hasSpool);
+
+// Families of metrics as OpenMetrics 1.0, which the library does not write.
+
+/// Gauges, counters and histograms. A counter's family is named without its _total.
+std::string openMetricsOf(const std::vector<prometheus::MetricFamily>& families);
 
 enum class MetricsFormat {
   prometheus,

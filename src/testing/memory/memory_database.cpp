@@ -7,7 +7,6 @@
 #include "storage/scheduled/scheduled_sink.hpp"
 #include "storage/scheduled/waiting_rows.hpp"
 #include "testing/memory/memory_store.hpp"
-#include "testing/memory/memory_waiting_room.hpp"
 
 namespace tenure::memory {
 namespace {

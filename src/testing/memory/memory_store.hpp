@@ -3,9 +3,31 @@
 
 #include "storage/fenced_session.hpp"
 #include "storage/fenced_transaction.hpp"
+#include "storage/scheduled/promoter.hpp"
 #include "testing/memory/memory_driver.hpp"
+#include "testing/memory/memory_state.hpp"
 
 namespace tenure::memory {
+
+/// The waiting room of a World's own queue, as one process reaches it.
+class WaitingRoom final : public scheduled::IWaitingRoom {
+ public:
+  /// Borrows both. `clock`: the store's.
+  WaitingRoom(State& state, const IClock& clock) : state_(state), clock_(clock) {}
+
+  /// Promotes for this term from now on.
+  void attach(const TermIdentity& term) { term_ = term; }
+  Result<Front> look() override;
+  Result<Promoted> promote(WallTime until, std::size_t atMost) override;
+
+ private:
+  bool mayPromote() const;
+  std::optional<WallTime> firstDue() const;
+
+  State& state_;
+  const IClock& clock_;
+  TermIdentity term_;
+};
 
 class FaultyTransaction final : public IFencedTransaction {
  public:

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "messages/headers_text.hpp"
+#include "messages/headers.hpp"
 #include "storage/fence.hpp"
 #include "support/backends.hpp"
 #include "support/findings.hpp"

@@ -14,7 +14,6 @@
 #include <thread>
 
 #include "process/process_identity.hpp"
-#include "process/process_stat.hpp"
 #include "support/program.hpp"
 
 namespace tenure::test {

@@ -11,7 +11,7 @@
 #include "backends/sqlite/url.hpp"
 #include "backends/zookeeper/url.hpp"
 #include "cli/options/backends.hpp"
-#include "cli/options/rows.hpp"
+#include "cli/options/options.hpp"
 #include "support/events.hpp"
 #include "support/program.hpp"
 #include "support/redis_server.hpp"

@@ -1,8 +1,8 @@
-#include "cli/output/check_report.hpp"
-
 #include <gmock/gmock.h>
 
 #include <sstream>
+
+#include "cli/commands/check_ensemble.hpp"
 
 namespace tenure::cli {
 namespace {

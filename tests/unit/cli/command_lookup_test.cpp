@@ -1,10 +1,10 @@
-#include "cli/handlers/command_lookup.hpp"
-
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
+
+#include "cli/handlers/child_command.hpp"
 
 namespace tenure::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include <sstream>
 #include <thread>
 
-#include "process/process_handle.hpp"
+#include "process/descriptor.hpp"
 #include "support/terms.hpp"
 
 namespace tenure::cli {

@@ -1,4 +1,3 @@
-#include "cli/output/letter_page.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
-#include "cli/options/rate_text.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "cli/options/flow_options.hpp"
 
 namespace tenure::cli {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <thread>
 
-#include "cli/handlers/kill_deadline.hpp"
+#include "cli/handlers/child_command.hpp"
 #include "support/events.hpp"
 #include "support/program.hpp"
 #include "support/terms.hpp"

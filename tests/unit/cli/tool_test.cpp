@@ -10,7 +10,7 @@
 #include "cli/commands/commands.hpp"
 #include "cli/options/help_page.hpp"
 #include "cli/options/mistakes.hpp"
-#include "cli/options/rows.hpp"
+#include "cli/options/options.hpp"
 #include "support/program.hpp"
 
 namespace tenure::cli {

@@ -7,7 +7,7 @@
 #include "backends/sqlite/url.hpp"
 #include "backends/zookeeper/url.hpp"
 #include "cli/options/backends.hpp"
-#include "cli/options/rows.hpp"
+#include "cli/options/options.hpp"
 
 namespace tenure::cli {
 namespace {

@@ -1,6 +1,6 @@
 // Messages whose handlers ask for later: on record, and an alarm when there is no end of it. See
 // consumer/postponements.hpp.
-#include "consumer/postponements.hpp"
+#include "consumer/values.hpp"
 #include "scene.hpp"
 
 namespace tenure::test {

@@ -1,5 +1,5 @@
 // When idempotency keys are forgotten: the pruner's decisions, and the consumer that carries them out.
-#include "consumer/pruner.hpp"
+#include "consumer/sweeper.hpp"
 #include "scene.hpp"
 #include "support/results.hpp"
 

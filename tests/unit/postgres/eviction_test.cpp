@@ -6,7 +6,6 @@
 #include <map>
 #include <set>
 
-#include "backends/postgresql/session/session_name.hpp"
 #include "backends/postgresql/store/session.hpp"
 #include "leading.hpp"
 

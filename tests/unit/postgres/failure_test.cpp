@@ -1,6 +1,6 @@
-#include "backends/postgresql/session/failure.hpp"
-
 #include <gtest/gtest.h>
+
+#include "backends/postgresql/session/refusal.hpp"
 
 namespace tenure::postgresql {
 namespace {

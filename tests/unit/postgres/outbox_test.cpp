@@ -1,6 +1,6 @@
 // A user's own table as the queue: what is read of it, in which order, and how its rows are marked.
 #include "backends/postgresql/outbox/outbox_source.hpp"
-#include "messages/publish_headers.hpp"
+#include "messages/headers.hpp"
 #include "outbox_suite.hpp"
 
 namespace tenure::postgresql {

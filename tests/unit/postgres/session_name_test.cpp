@@ -1,7 +1,6 @@
-#include "backends/postgresql/session/session_name.hpp"
-
 #include <gtest/gtest.h>
 
+#include "backends/postgresql/store/session.hpp"
 #include "support/terms.hpp"
 
 namespace tenure::postgresql {

@@ -7,7 +7,7 @@
 #include <future>
 #include <thread>
 
-#include "backends/postgresql/session/session_name.hpp"
+#include "backends/postgresql/store/session.hpp"
 #include "guide_recipe.hpp"
 #include "leading.hpp"
 #include "support/tcp_proxy.hpp"

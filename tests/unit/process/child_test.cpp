@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "process/control_group.hpp"
-#include "process/process_handle.hpp"
+#include "process/descriptor.hpp"
 #include "processes.hpp"
 
 namespace tenure::test {

@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "base/assert.hpp"
+#include "process/descriptor.hpp"
 #include "process/helper.hpp"
-#include "process/process_handle.hpp"
 #include "processes.hpp"
 
 namespace tenure::test {

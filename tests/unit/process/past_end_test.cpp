@@ -8,9 +8,9 @@
 
 #include <thread>
 
+#include "process/descriptor.hpp"
 #include "process/line.hpp"
-#include "process/process_handle.hpp"
-#include "process/process_stat.hpp"
+#include "process/process_identity.hpp"
 #include "process/process_tree.hpp"
 #include "processes.hpp"
 #include "support/program.hpp"

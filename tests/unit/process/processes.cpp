@@ -12,7 +12,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "process/process_handle.hpp"
+#include "process/descriptor.hpp"
 #include "process/process_tree.hpp"
 
 namespace tenure::test {

@@ -1,8 +1,8 @@
 // What is decided without a broker: which acknowledgements to send, what became of an append, what a refusal means.
-#include "backends/rabbitmq/acknowledgements.hpp"
 #include "backends/rabbitmq/confirms.hpp"
 #include "backends/rabbitmq/delivery_limit.hpp"
 #include "backends/rabbitmq/errors.hpp"
+#include "backends/rabbitmq/source.hpp"
 #include "scene.hpp"
 
 namespace tenure::rabbitmq {

@@ -2,7 +2,7 @@
 #include "messages/packs.hpp"
 
 #include "backends/rabbitmq/properties.hpp"
-#include "messages/publish_headers.hpp"
+#include "messages/headers.hpp"
 #include "scene.hpp"
 
 namespace tenure::rabbitmq {

@@ -1,5 +1,5 @@
 // Exchanges, routing keys and properties, and what becomes of each message of a batch.
-#include "messages/publish_headers.hpp"
+#include "messages/headers.hpp"
 #include "scene.hpp"
 
 namespace tenure::rabbitmq {

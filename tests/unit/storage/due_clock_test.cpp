@@ -1,6 +1,6 @@
-#include "storage/scheduled/due_clock.hpp"
-
 #include <gtest/gtest.h>
+
+#include "storage/scheduled/promoter.hpp"
 
 namespace tenure::scheduled {
 namespace {

@@ -1,8 +1,7 @@
-#include "messages/headers_text.hpp"
-
 #include <gmock/gmock.h>
 
 #include "base/text.hpp"
+#include "messages/headers.hpp"
 #include "support/results.hpp"
 
 namespace tenure::storage {

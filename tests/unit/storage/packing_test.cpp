@@ -4,9 +4,7 @@
 
 #include <deque>
 
-#include "messages/packing_sink.hpp"
 #include "messages/packs.hpp"
-#include "messages/unpacking_source.hpp"
 #include "support/results.hpp"
 #include "support/terms.hpp"
 

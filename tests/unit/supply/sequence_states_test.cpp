@@ -1,9 +1,8 @@
 /// Where groups stand while no lane has them, and what the dispatcher owes them.
-#include "consumer/supply/sequence_states.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "consumer/shared_dispatcher.hpp"
 #include "consumer/supply/dispatcher.hpp"
 #include "times.hpp"
 

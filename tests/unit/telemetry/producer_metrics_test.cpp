@@ -1,10 +1,9 @@
 /// What a producer's metrics file says.
-#include "telemetry/http/producer_metrics.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "support/promtool.hpp"
+#include "telemetry/http/metrics.hpp"
 #include "telemetry/http/series.hpp"
 
 namespace tenure::telemetry {

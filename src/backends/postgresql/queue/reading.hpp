@@ -3,15 +3,31 @@
 
 #include <memory>
 #include <optional>
+#include <stop_token>
 
 #include "backends/postgresql/rows/waiting_room.hpp"
 #include "backends/postgresql/session/connection.hpp"
-#include "backends/postgresql/session/wake_up.hpp"
 #include "backends/postgresql/store/session.hpp"
 #include "storage/fenced_session.hpp"
 #include "tenure/spi/source.hpp"
+#include "tenure/values.hpp"
 
 namespace tenure::postgresql {
+
+/// Sleeps until something arrives on a session's socket, a deadline passes, or a stop is asked for: an idle consumer
+/// costs nothing and a NOTIFY wakes it at once.
+class WakeUp {
+ public:
+  WakeUp();
+  ~WakeUp();
+  WakeUp(const WakeUp&) = delete;
+  WakeUp& operator=(const WakeUp&) = delete;
+
+  void wait(int socket, Duration atMost, const std::stop_token& stop);
+
+ private:
+  int stopEvent_;
+};
 
 class ReadingSource : public IMessageSource {
  public:

@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "messages/headers_text.hpp"
+#include "messages/headers.hpp"
 
 namespace tenure::postgresql {
 namespace {

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "backends/postgresql/session/answer.hpp"
 #include "backends/postgresql/session/command.hpp"
 #include "messages/message_numbers.hpp"
 #include "tenure/message.hpp"

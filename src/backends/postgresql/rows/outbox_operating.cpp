@@ -5,8 +5,7 @@
 
 #include "backends/postgresql/rows/outbox_roles.hpp"
 #include "base/text.hpp"
-#include "messages/headers_text.hpp"
-#include "messages/publish_headers.hpp"
+#include "messages/headers.hpp"
 #include "storage/driver.hpp"
 #include "tenure/spi/source.hpp"
 

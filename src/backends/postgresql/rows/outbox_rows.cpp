@@ -4,8 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
-#include "messages/headers_text.hpp"
-#include "messages/publish_headers.hpp"
+#include "messages/headers.hpp"
 #include "tenure/spi/source.hpp"
 
 namespace tenure::postgresql {

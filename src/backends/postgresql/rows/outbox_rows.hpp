@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "backends/postgresql/rows/outbox_shape.hpp"
-#include "backends/postgresql/session/answer.hpp"
 #include "backends/postgresql/session/command.hpp"
 #include "tenure/message.hpp"
 

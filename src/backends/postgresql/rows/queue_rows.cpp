@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "messages/headers_text.hpp"
+#include "messages/headers.hpp"
 #include "messages/message_check.hpp"
 #include "tenure/values.hpp"
 

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "backends/postgresql/session/answer.hpp"
 #include "backends/postgresql/session/command.hpp"
 #include "tenure/message.hpp"
 #include "tenure/result.hpp"

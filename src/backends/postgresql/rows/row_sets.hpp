@@ -20,7 +20,6 @@
 #include <string>
 #include <vector>
 
-#include "backends/postgresql/session/answer.hpp"
 #include "backends/postgresql/session/command.hpp"
 #include "storage/sql/statements.hpp"
 

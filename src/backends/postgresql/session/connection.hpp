@@ -24,9 +24,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "backends/postgresql/session/answer.hpp"
 #include "backends/postgresql/session/command.hpp"
-#include "backends/postgresql/session/failure.hpp"
+#include "backends/postgresql/session/refusal.hpp"
 #include "backends/shared/answer_wait.hpp"
 #include "tenure/postgresql.hpp"
 

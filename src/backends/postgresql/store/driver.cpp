@@ -5,7 +5,7 @@
 #include "backends/postgresql/rows/waiting_room.hpp"
 #include "backends/postgresql/store/inspection.hpp"
 #include "backends/postgresql/store/open_transaction.hpp"
-#include "backends/postgresql/store/statement_check.hpp"
+#include "backends/postgresql/store/user_statement.hpp"
 #include "base/assert.hpp"
 #include "storage/records.hpp"
 

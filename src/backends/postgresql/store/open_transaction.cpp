@@ -3,8 +3,7 @@
 #include <iterator>
 
 #include "backends/postgresql/store/driver.hpp"
-#include "backends/postgresql/store/statement_check.hpp"
-#include "backends/postgresql/store/user_sql.hpp"
+#include "backends/postgresql/store/user_statement.hpp"
 #include "base/assert.hpp"
 
 namespace tenure::postgresql {

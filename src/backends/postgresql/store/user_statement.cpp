@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
+#include "backends/postgresql/rows/fence_rows.hpp"
 #include "backends/postgresql/rows/schema.hpp"
 #include "base/text.hpp"
 
 namespace tenure::postgresql {
+
 namespace {
 
 constexpr std::size_t mostKept = 256;
@@ -174,6 +177,164 @@ Result<const Translations::Translation*> Translations::of(std::string_view sql) 
   if (kept_.size() >= mostKept) kept_.clear();
   Translation translation{std::make_shared<const std::string>(std::move(fresh->sql)), std::move(fresh->parameters)};
   return &kept_.emplace(sql, std::move(translation)).first->second;
+}
+
+namespace {
+
+Parameter parameterOfUser(const SqlValue& value) {
+  struct Binder {
+    Parameter operator()(std::monostate) const { return {TypeId::unknown, true, std::nullopt}; }
+    Parameter operator()(std::int64_t number) const { return parameterOf(number); }
+    Parameter operator()(double number) const { return {TypeId::real, true, encoded(number)}; }
+    Parameter operator()(const std::string& text) const { return {TypeId::unknown, false, text}; }
+    Parameter operator()(const std::vector<std::byte>& bytes) const {
+      return parameterOf(Blob{{reinterpret_cast<const char*>(bytes.data()), bytes.size()}});
+    }
+  };
+  return std::visit(Binder{}, value);
+}
+
+/// What the server would read up to its first NUL and take for the whole.
+bool holdsNul(const SqlValue& value) {
+  const auto* text = std::get_if<std::string>(&value);
+  return text != nullptr && text->find('\0') != std::string::npos;
+}
+
+/// "\x" and two digits a byte.
+std::vector<std::byte> bytesFromHex(std::string_view text) {
+  std::vector<std::byte> bytes;
+  for (std::size_t i = 2; i + 1 < text.size(); i += 2) {
+    unsigned value = 0;
+    std::from_chars(text.data() + i, text.data() + i + 2, value, 16);
+    bytes.push_back(static_cast<std::byte>(value));
+  }
+  return bytes;
+}
+
+SqlValue realFrom(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc{} && end == text.data() + text.size()) return value;
+  return std::string(text);
+}
+
+SqlValue valueOf(const Answer& answer, int row, int column) {
+  constexpr unsigned smallint = 21;
+  constexpr unsigned integer = 23;
+  constexpr unsigned oid = 26;
+  constexpr unsigned real4 = 700;
+  if (answer.isNull(row, column)) return std::monostate{};
+  const std::string_view text = answer.bytes(row, column);
+  switch (answer.typeOf(column)) {
+    case static_cast<unsigned>(TypeId::boolean): return std::int64_t{text == "t" ? 1 : 0};
+    case static_cast<unsigned>(TypeId::bigint):
+    case smallint:
+    case integer:
+    case oid: return parseInteger(text).value_or(0);
+    case static_cast<unsigned>(TypeId::real):
+    case real4: return realFrom(text);
+    case static_cast<unsigned>(TypeId::bytes): return bytesFromHex(text);
+    default: return std::string(text);
+  }
+}
+
+}  // namespace
+
+Result<Command> userCommand(Translations& translations, std::string_view sql,
+                            std::span<const SqlParameter> parameters) {
+  const auto statement = translations.of(sql);
+  if (!statement) return statement.error();
+  Command command{(*statement)->sql, {}, true};
+  command.parameters.reserve((*statement)->parameters.size());
+  for (const std::string& name : (*statement)->parameters) {
+    const auto given =
+        std::find_if(parameters.begin(), parameters.end(), [&](const auto& each) { return each.first == name; });
+    if (given == parameters.end()) return Error{Errc::invalidArgument, "no value for parameter " + name};
+    if (holdsNul(given->second))
+      return Error{Errc::storeFailed,
+                   "parameter " + name + " holds a NUL, which PostgreSQL's text cannot; bind it as bytes"};
+    command.parameters.push_back(parameterOfUser(given->second));
+  }
+  return command;
+}
+
+std::vector<SqlRow> rowsOf(const Answer& answer) {
+  std::vector<SqlRow> rows;
+  for (int row = 0; row < answer.rows(); ++row) {
+    SqlRow values;
+    for (int column = 0; column < answer.columns(); ++column) values.push_back(valueOf(answer, row, column));
+    rows.push_back(std::move(values));
+  }
+  return rows;
+}
+
+namespace {
+
+constexpr std::string_view noRight = "42501";
+
+// What the steps below are, by place.
+constexpr std::size_t preparing = 2;
+
+/// By its class: syntax and names, a literal's value, what the server cannot do, or cannot hold.
+bool isTheStatements(std::string_view sqlState) noexcept {
+  constexpr std::array<std::string_view, 4> classes{"42", "22", "0A", "54"};
+  return std::any_of(classes.begin(), classes.end(), [&](auto prefix) { return sqlState.starts_with(prefix); });
+}
+
+std::string typeName(TypeId type) {
+  switch (type) {
+    case TypeId::bigint: return "bigint";
+    case TypeId::real: return "float8";
+    case TypeId::bytes: return "bytea";
+    case TypeId::text: return "text";
+    default: return "unknown";
+  }
+}
+
+std::string listOf(const std::vector<Parameter>& parameters, std::string (*name)(TypeId)) {
+  std::string list;
+  for (const Parameter& parameter : parameters) list += (list.empty() ? "(" : ", ") + name(parameter.type);
+  return list.empty() ? "" : list + ")";
+}
+
+/// A NULL only fills its place.
+std::vector<Command> stepsFor(const Command& statement, bool isInside) {
+  const std::string types = listOf(statement.parameters, typeName);
+  const std::string places = listOf(statement.parameters, [](TypeId) { return std::string("NULL"); });
+  return {isInside ? command("SAVEPOINT tenure_check") : beginTransaction(),
+          command("SELECT set_config('plan_cache_mode', 'force_generic_plan', true)"),
+          command("PREPARE tenure_check" + types + " AS " + std::string(std::string_view(statement.sql))),
+          command("EXPLAIN EXECUTE tenure_check" + places)};
+}
+
+/// Nothing of it stays.
+Result<void> cleanUp(Connection& connection, bool isInside, bool isPrepared) {
+  std::vector<Command> steps{command(isInside ? "ROLLBACK TO tenure_check" : "ROLLBACK")};
+  if (isInside) steps.push_back(command("RELEASE tenure_check"));
+  if (isPrepared) steps.push_back(command("DEALLOCATE tenure_check"));
+  const Exchange cleaned = connection.exchange(steps);
+  return cleaned ? Result<void>{} : cleaned.error();
+}
+
+}  // namespace
+
+Result<void> checkStatement(Connection& connection, Translations& translations, std::string_view sql,
+                            std::span<const SqlParameter> parameters) {
+  const Result<Command> statement = userCommand(translations, sql, parameters);
+  if (!statement) return Error{Errc::invalidArgument, statement.error().detail};
+  const bool isInside = connection.inTransaction();
+  const std::vector<Command> steps = stepsFor(*statement, isInside);
+  const Exchange tried = connection.exchange(steps);
+  if (connection.isLost()) return tried.error();
+  const std::size_t failed = tried ? steps.size() : tried.failure->command;
+  if (const Result<void> clean = cleanUp(connection, isInside, failed > preparing); !clean) return clean;
+  if (tried) return {};
+  const std::string& state = tried.failure->sqlState;
+  const bool isBad = failed == preparing ? isTheStatements(state) : failed > preparing && state == noRight;
+  if (isBad) return Error{Errc::invalidArgument, tried.error().detail};
+  // What the plan finds wrong with a NULL says nothing of a message: a type may allow none.
+  const bool isOfTheNull = failed > preparing && (isTheStatements(state) || state.starts_with("23"));
+  return isOfTheNull ? Result<void>{} : tried.error();
 }
 
 }  // namespace tenure::postgresql

@@ -12,11 +12,15 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "backends/postgresql/session/command.hpp"
+#include "backends/postgresql/session/connection.hpp"
 #include "tenure/result.hpp"
+#include "tenure/spi/store.hpp"
 
 namespace tenure::postgresql {
 
@@ -41,5 +45,29 @@ class Translations {
  private:
   std::map<std::string, Translation, std::less<>> kept_;
 };
+
+// A user's own statement, from its text and values to a command, and from the answer to rows.
+//
+// Pure.
+
+/// Errors:  invalidArgument  as Translations::of(), or a parameter that has no value
+///          storeFailed      a value that PostgreSQL cannot hold: text with a NUL
+Result<Command> userCommand(Translations& translations, std::string_view sql, std::span<const SqlParameter> parameters);
+
+/// Of an answer with text results.
+std::vector<SqlRow> rowsOf(const Answer& answer);
+
+// Whether a user's statement could be run at all, found out without running it and without a value: what is right for
+// real messages may be wrong for any that we make up.
+//
+//   PREPARE            syntax, tables, columns, types
+//   EXPLAIN EXECUTE    with a generic plan: the rights
+
+/// Inside the connection's transaction where there is one, which it leaves as it was. Of `parameters` only names and
+/// kinds count.
+/// Errors:  invalidArgument  no values could make it succeed
+///          any other        the server did not say
+Result<void> checkStatement(Connection& connection, Translations& translations, std::string_view sql,
+                            std::span<const SqlParameter> parameters);
 
 }  // namespace tenure::postgresql

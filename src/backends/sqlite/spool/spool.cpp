@@ -8,7 +8,6 @@
 #include "base/emit.hpp"
 #include "base/validation.hpp"
 #include "messages/headers.hpp"
-#include "messages/headers_text.hpp"
 
 namespace tenure::sqlite {
 namespace {
