@@ -1,5 +1,5 @@
-// Orders come in through RabbitMQ, invoices go out into PostgreSQL, numbered without a gap: what the tax office wants,
-// and what two writers at a time, or one message twice, would break.
+// Orders come in through RabbitMQ, invoices go out into PostgreSQL, numbered without a gap: what the tax leadership
+// wants, and what two writers at a time, or one message twice, would break.
 //
 //     invoice_postgres HOST:PORT[,HOST:PORT…] BROKER-PORT
 //

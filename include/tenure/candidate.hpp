@@ -152,7 +152,7 @@ class Candidate {
   void handOver(const CandidateId& to) noexcept;
   /// Ends the idle interval: `execute` is called now.
   void wake() noexcept;
-  /// The term in office, from its election until it is resigned; it may no longer be valid.
+  /// The present term, from its election until it is resigned; it may no longer be valid.
   std::optional<Term> term() const;
 
  private:

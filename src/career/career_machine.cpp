@@ -63,48 +63,49 @@ Actions CareerMachine::on(const Input& input, BootTime now, BootTime progress) {
 
 BootTime CareerMachine::deadline() const noexcept {
   if (exited_) return never;
-  if (!office_) return std::min(preparation_ ? preparation_->limit : lookAgain_, departureDeadline_);
-  const BootTime office = isOut() ? std::min(office_->phaseLimit, office_->drainLimit) : office_->nextExecute;
-  return std::min({office, office_->worksUntil, departureDeadline_});
+  if (!leadership_) return std::min(preparation_ ? preparation_->limit : lookAgain_, departureDeadline_);
+  const BootTime leadership =
+      isOut() ? std::min(leadership_->phaseLimit, leadership_->drainLimit) : leadership_->nextExecute;
+  return std::min({leadership, leadership_->worksUntil, departureDeadline_});
 }
 
 // --- inputs
 
 void CareerMachine::handle(const Elected& input) {
   if (course_ != Course::contending) return;  // a stop before the inauguration cancels it
-  TENURE_ASSERT(!office_);
-  office_ = Office{};
-  office_->term = input.term;
-  office_->began = now_;
-  office_->followsRequest = input.askedAt;
-  office_->hold = input.hold;
+  TENURE_ASSERT(!leadership_);
+  leadership_ = Leadership{};
+  leadership_->term = input.term;
+  leadership_->began = now_;
+  leadership_->followsRequest = input.askedAt;
+  leadership_->hold = input.hold;
   mayPrepare_ = mayCheck_ = next_ = false;
   lookAgain_ = never;
   act(Tell{input.term, TermBegan{}});
   if (!preparation_) return run(Phase::inaugurate);
-  office_->phaseLimit = preparation_->limit;
-  office_->overran = preparation_->overran;
+  leadership_->phaseLimit = preparation_->limit;
+  leadership_->overran = preparation_->overran;
   stopPreparing();
 }
 
 void CareerMachine::handle(const WorkHeld& input) {
-  if (!office_ || office_->term != input.term) return;
-  office_->hold = input.hold;
-  office_->isAtRest = office_->isAtRest && input.hold == Hold::paused;
-  office_->pausedThroughout = office_->pausedThroughout && input.hold == Hold::paused;
-  if (office_->waits) goOn();
+  if (!leadership_ || leadership_->term != input.term) return;
+  leadership_->hold = input.hold;
+  leadership_->isAtRest = leadership_->isAtRest && input.hold == Hold::paused;
+  leadership_->pausedThroughout = leadership_->pausedThroughout && input.hold == Hold::paused;
+  if (leadership_->waits) goOn();
 }
 
 void CareerMachine::handle(const TermLost& input) {
-  if (!office_ || office_->term != input.term) return;
-  office_->lost = true;
+  if (!leadership_ || leadership_->term != input.term) return;
+  leadership_->lost = true;
   endTerm(input.reason);
 }
 
 void CareerMachine::handle(const HandoverAsked& input) {
-  if (!office_ || office_->term != input.term || office_->ending != EndReason::none) return;
-  if (!office_->askedAt) office_->askedAt = input.askedAt.value_or(now_);
-  if (office_->worksUntil != never) return endTerm(EndReason::stopAsked);
+  if (!leadership_ || leadership_->term != input.term || leadership_->ending != EndReason::none) return;
+  if (!leadership_->askedAt) leadership_->askedAt = input.askedAt.value_or(now_);
+  if (leadership_->worksUntil != never) return endTerm(EndReason::stopAsked);
   if (!input.by.empty()) act(Tell{input.term, tenure::HandoverAsked{input.by}});
   drain();
   endTerm(EndReason::handoverAsked);
@@ -116,16 +117,16 @@ void CareerMachine::handle(const StopAsked&) {
   ++stops_;
   if (stops_ == 1) {
     if (course_ == Course::contending) course_ = Course::leaving;
-    if (!office_) {
+    if (!leadership_) {
       stopPreparing();
       return leave(Resignation::clean);
     }
-    if (!office_->askedAt) office_->askedAt = now_;
+    if (!leadership_->askedAt) leadership_->askedAt = now_;
     drain();
-    const bool isAtWork = office_->ending == EndReason::none && office_->running != Phase::inaugurate;
+    const bool isAtWork = leadership_->ending == EndReason::none && leadership_->running != Phase::inaugurate;
     if (!seeksSuccessors_ || !isAtWork || preparation_) return endTerm(EndReason::stopAsked);
-    office_->worksUntil = now_ + std::min(successorLimit, limits_.drain / 2);
-    return act(SeekSuccessor{office_->term});
+    leadership_->worksUntil = now_ + std::min(successorLimit, limits_.drain / 2);
+    return act(SeekSuccessor{leadership_->term});
   }
   if (stops_ == 2) return abort();
   settle(ExitStatus::aborted);
@@ -133,8 +134,8 @@ void CareerMachine::handle(const StopAsked&) {
 }
 
 void CareerMachine::handle(const PhaseEnded& input) {
-  TENURE_ASSERT(office_ && office_->term == input.term && office_->running == input.phase);
-  office_->running.reset();
+  TENURE_ASSERT(leadership_ && leadership_->term == input.term && leadership_->running == input.phase);
+  leadership_->running.reset();
   if (input.outcome == Outcome::failed) fail(input.phase, input.failure);
   switch (input.phase) {
     case Phase::prepare: return;  // comes home as PreparationEnded
@@ -146,22 +147,22 @@ void CareerMachine::handle(const PhaseEnded& input) {
 }
 
 void CareerMachine::handle(const Woken&) {
-  if (!office_) return;
-  if (isOut()) office_->woken = true;
-  if (office_->waits && office_->hold == Hold::none) run(Phase::execute);
+  if (!leadership_) return;
+  if (isOut()) leadership_->woken = true;
+  if (leadership_->waits && leadership_->hold == Hold::none) run(Phase::execute);
 }
 
 void CareerMachine::handle(const Tick&) {
   if (now_ >= departureDeadline_) return departed();
-  if (!office_) return judgePreparation();
-  if (now_ >= office_->worksUntil) return endTerm(EndReason::stopAsked);
+  if (!leadership_) return judgePreparation();
+  if (now_ >= leadership_->worksUntil) return endTerm(EndReason::stopAsked);
   if (!isOut()) {
-    if (now_ >= office_->nextExecute) run(Phase::execute);
+    if (now_ >= leadership_->nextExecute) run(Phase::execute);
     return;
   }
-  if (now_ >= office_->drainLimit) return abort();
-  if (now_ < office_->phaseLimit) return;
-  if (!office_->overran) return overrun();
+  if (now_ >= leadership_->drainLimit) return abort();
+  if (now_ < leadership_->phaseLimit) return;
+  if (!leadership_->overran) return overrun();
   settle(ExitStatus::hung);
   giveUp(EndReason::hung);
 }
@@ -179,8 +180,8 @@ void CareerMachine::handle(const ElectionEnded& input) {
   if (course_ == Course::contending) course_ = Course::leaving;
   settle(statusOf(input.error));
   stopPreparing();
-  if (office_) {
-    office_->lost = true;
+  if (leadership_) {
+    leadership_->lost = true;
     endTerm(EndReason::failed);
   } else if (preparation_) {
     departureDeadline_ = std::min(departureDeadline_, now_ + departureLimit);
@@ -190,95 +191,95 @@ void CareerMachine::handle(const ElectionEnded& input) {
 
 // --- the way of a term
 
-/// Counts for a term in office, up to the moment it begins to end; from then on it has only the time it was given.
+/// Counts for a present term, up to the moment it begins to end; from then on it has only the time it was given.
 void CareerMachine::noteProgress(BootTime progress) noexcept {
-  if (office_ && office_->running && office_->ending == EndReason::none)
-    office_->phaseLimit = std::max(office_->phaseLimit, progress + limitOf(*office_->running));
+  if (leadership_ && leadership_->running && leadership_->ending == EndReason::none)
+    leadership_->phaseLimit = std::max(leadership_->phaseLimit, progress + limitOf(*leadership_->running));
 }
 
 void CareerMachine::run(Phase phase) {
-  Office& office = *office_;
-  TENURE_ASSERT(!office.running && !office.handedOver);
-  office.running = phase;
-  office.phaseLimit = now_ + limitOf(phase);
-  office.overran = office.waits = false;
-  office.nextExecute = never;
-  office.pausedThroughout = phase == Phase::rest;
-  if (phase == Phase::execute) office.woken = false;
+  Leadership& leadership = *leadership_;
+  TENURE_ASSERT(!leadership.running && !leadership.handedOver);
+  leadership.running = phase;
+  leadership.phaseLimit = now_ + limitOf(phase);
+  leadership.overran = leadership.waits = false;
+  leadership.nextExecute = never;
+  leadership.pausedThroughout = phase == Phase::rest;
+  if (phase == Phase::execute) leadership.woken = false;
   if (phase == Phase::handOver) {
-    office.handedOver = true;
-    office.drainLimit = never;
+    leadership.handedOver = true;
+    leadership.drainLimit = never;
   }
-  if (office.givenUp) office.phaseLimit = never;  // the departure deadline decides alone
-  act(RunPhase{office.term, phase, limitOf(phase), limits_.grace});
+  if (leadership.givenUp) leadership.phaseLimit = never;  // the departure deadline decides alone
+  act(RunPhase{leadership.term, phase, limitOf(phase), limits_.grace});
 }
 
 void CareerMachine::afterInaugurate(Outcome outcome) {
   if (outcome == Outcome::withheld) return comeHome();  // never inaugurated, so nothing to hand over
   if (outcome == Outcome::done) metNewerToken_ = false;
-  if (office_->ending != EndReason::none) return run(Phase::handOver);
-  act(Tell{office_->term,
-           Inaugurated{duration_cast<milliseconds>(now_ - office_->began), since(office_->followsRequest)}});
+  if (leadership_->ending != EndReason::none) return run(Phase::handOver);
+  act(Tell{leadership_->term,
+           Inaugurated{duration_cast<milliseconds>(now_ - leadership_->began), since(leadership_->followsRequest)}});
   act(TellReadiness{Readiness::inaugurated});
   goOn();
 }
 
 void CareerMachine::afterExecute(Outcome outcome) {
-  if (office_->ending != EndReason::none) return run(Phase::handOver);
-  const bool hasMore = outcome == Outcome::again || (outcome == Outcome::idle && office_->woken);
-  if (hasMore || office_->hold != Hold::none) return goOn();
+  if (leadership_->ending != EndReason::none) return run(Phase::handOver);
+  const bool hasMore = outcome == Outcome::again || (outcome == Outcome::idle && leadership_->woken);
+  if (hasMore || leadership_->hold != Hold::none) return goOn();
   wait(now_ + (outcome == Outcome::idle ? limits_.idleInterval : leaseRetry));
 }
 
 void CareerMachine::afterRest(Outcome outcome) {
-  if (office_->ending != EndReason::none) return run(Phase::handOver);
-  if (office_->pausedThroughout && outcome == Outcome::done) {
-    office_->isAtRest = true;
-    act(TellRest{office_->term});
+  if (leadership_->ending != EndReason::none) return run(Phase::handOver);
+  if (leadership_->pausedThroughout && outcome == Outcome::done) {
+    leadership_->isAtRest = true;
+    act(TellRest{leadership_->term});
   }
   goOn();
 }
 
 /// After a phase, or when the hold has changed meanwhile.
 void CareerMachine::goOn() {
-  switch (office_->hold) {
+  switch (leadership_->hold) {
     case Hold::none: return run(Phase::execute);
     case Hold::unread: return wait(never);
-    case Hold::paused: return office_->isAtRest ? wait(never) : run(Phase::rest);
+    case Hold::paused: return leadership_->isAtRest ? wait(never) : run(Phase::rest);
   }
 }
 
 void CareerMachine::wait(BootTime nextExecute) {
-  office_->waits = true;
-  office_->nextExecute = nextExecute;
+  leadership_->waits = true;
+  leadership_->nextExecute = nextExecute;
 }
 
 void CareerMachine::endTerm(EndReason reason) {
-  Office& office = *office_;
-  if (!isWorse(reason, office.ending)) return;
-  office.ending = reason;
-  office.worksUntil = never;
-  act(StopPhase{office.term, reason});
-  if (office.waits) run(Phase::handOver);
+  Leadership& leadership = *leadership_;
+  if (!isWorse(reason, leadership.ending)) return;
+  leadership.ending = reason;
+  leadership.worksUntil = never;
+  act(StopPhase{leadership.term, reason});
+  if (leadership.waits) run(Phase::handOver);
 }
 
 void CareerMachine::drain() {
-  if (office_->running != Phase::handOver && !office_->givenUp)
-    office_->drainLimit = std::min(office_->drainLimit, now_ + limits_.drain);
+  if (leadership_->running != Phase::handOver && !leadership_->givenUp)
+    leadership_->drainLimit = std::min(leadership_->drainLimit, now_ + limits_.drain);
 }
 
 void CareerMachine::fail(Phase phase, const Failure& failure) {
-  Office& office = *office_;
-  const bool heedsTheStop = office.ending != EndReason::none && failure.error.is(Errc::cancelled);
+  Leadership& leadership = *leadership_;
+  const bool heedsTheStop = leadership.ending != EndReason::none && failure.error.is(Errc::cancelled);
   if (heedsTheStop && phase != Phase::handOver) return;
   if (countsAsFailure(failure)) {
-    office.failed = true;
-    act(Tell{office.term, PhaseFailed{std::string(toString(phase)), failure.error.message()}});
+    leadership.failed = true;
+    act(Tell{leadership.term, PhaseFailed{std::string(toString(phase)), failure.error.message()}});
   }
   // A failed handOver may have left open what a clean end promises to be closed.
   const bool open = phase == Phase::handOver || isOutcomeUnknown(failure.error.code);
-  if (open || isLoss(failure.reason)) office.unclean = true;
-  if (open) office.mayRunOn = true;
+  if (open || isLoss(failure.reason)) leadership.unclean = true;
+  if (open) leadership.mayRunOn = true;
   if (isFinal(phase, failure.error) && !mayBeOvertaken(failure.error)) {
     settle(statusOf(failure.error));
     if (course_ == Course::contending) course_ = Course::leaving;
@@ -293,13 +294,13 @@ bool CareerMachine::mayBeOvertaken(const Error& error) noexcept {
 }
 
 void CareerMachine::comeHome() {
-  const Office office = *office_;
-  const Resignation unclean = office.mayRunOn ? Resignation::unclean : Resignation::nothingRuns;
-  const Resignation how = office.lost || office.unclean ? unclean : Resignation::clean;
-  if (!office.givenUp) tellTermEnded(how == Resignation::clean);
-  if (office.failed) foundReady_ = false;  // so that Ready is told again after the next check
-  office_.reset();
-  if (course_ == Course::contending) return act(Resign{how, office.failed});
+  const Leadership leadership = *leadership_;
+  const Resignation unclean = leadership.mayRunOn ? Resignation::unclean : Resignation::nothingRuns;
+  const Resignation how = leadership.lost || leadership.unclean ? unclean : Resignation::clean;
+  if (!leadership.givenUp) tellTermEnded(how == Resignation::clean);
+  if (leadership.failed) foundReady_ = false;  // so that Ready is told again after the next check
+  leadership_.reset();
+  if (course_ == Course::contending) return act(Resign{how, leadership.failed});
   if (!electionOver_) leave(how);
   exitIfOver();
 }
@@ -307,26 +308,26 @@ void CareerMachine::comeHome() {
 // --- phases that stay away
 
 void CareerMachine::overrun() {
-  const Phase phase = office_->running.value_or(Phase::prepare);
-  office_->overran = true;
-  office_->failed = true;
-  office_->phaseLimit = now_ + limits_.grace;
-  act(Tell{office_->term, PhaseOverran{std::string(toString(phase)), limitOf(phase)}});
+  const Phase phase = leadership_->running.value_or(Phase::prepare);
+  leadership_->overran = true;
+  leadership_->failed = true;
+  leadership_->phaseLimit = now_ + limits_.grace;
+  act(Tell{leadership_->term, PhaseOverran{std::string(toString(phase)), limitOf(phase)}});
   endTerm(EndReason::hung);
 }
 
 void CareerMachine::abort() {
   settle(ExitStatus::aborted);
-  if (office_ && !office_->givenUp) return giveUp(EndReason::aborted);
+  if (leadership_ && !leadership_->givenUp) return giveUp(EndReason::aborted);
   course_ = Course::aborting;
   departureDeadline_ = std::min(departureDeadline_, now_ + abortLimit);
 }
 
 void CareerMachine::giveUp(EndReason reason) {
-  Office& office = *office_;
+  Leadership& leadership = *leadership_;
   course_ = Course::aborting;
-  office.givenUp = true;
-  office.phaseLimit = office.drainLimit = never;
+  leadership.givenUp = true;
+  leadership.phaseLimit = leadership.drainLimit = never;
   endTerm(reason);
   tellTermEnded(false);
   leave(Resignation::unclean);
@@ -349,7 +350,7 @@ void CareerMachine::departed() {
 }
 
 void CareerMachine::exitIfOver() {
-  if (electionOver_ && !office_ && !preparation_ && course_ != Course::contending) exit();
+  if (electionOver_ && !leadership_ && !preparation_ && course_ != Course::contending) exit();
 }
 
 void CareerMachine::exit() {
@@ -362,8 +363,8 @@ void CareerMachine::settle(ExitStatus status) noexcept {
 }
 
 void CareerMachine::tellTermEnded(bool clean) {
-  const auto served = duration_cast<milliseconds>(now_ - office_->began);
-  act(Tell{office_->term, TermEnded{office_->ending, served, clean, since(office_->askedAt)}});
+  const auto served = duration_cast<milliseconds>(now_ - leadership_->began);
+  act(Tell{leadership_->term, TermEnded{leadership_->ending, served, clean, since(leadership_->askedAt)}});
 }
 
 milliseconds CareerMachine::limitOf(Phase phase) const noexcept {
@@ -378,22 +379,22 @@ milliseconds CareerMachine::limitOf(Phase phase) const noexcept {
 }
 
 std::string CareerMachine::describe() const {
-  if (!office_ && course_ != Course::contending) return "leaving";
-  if (!office_) return preparation_ ? "preparing" : "no term";
-  const std::string doing = isOut() ? std::string(toString(office_->running.value_or(Phase::prepare))) : "idle";
-  return doing + " token=" + std::to_string(office_->term.value) +
-         (office_->ending == EndReason::none ? "" : " ending=" + std::string(toString(office_->ending)));
+  if (!leadership_ && course_ != Course::contending) return "leaving";
+  if (!leadership_) return preparation_ ? "preparing" : "no term";
+  const std::string doing = isOut() ? std::string(toString(leadership_->running.value_or(Phase::prepare))) : "idle";
+  return doing + " token=" + std::to_string(leadership_->term.value) +
+         (leadership_->ending == EndReason::none ? "" : " ending=" + std::string(toString(leadership_->ending)));
 }
 
 void CareerMachine::checkInvariants() const {
-  if (!office_ || exited_) return;
+  if (!leadership_ || exited_) return;
   // Between phases a term waits for its next execute; an ending one never waits.
-  TENURE_ASSERT(!preparation_ || !office_->running);
-  TENURE_ASSERT(isOut() || (office_->waits && office_->ending == EndReason::none));
-  TENURE_ASSERT(!office_->waits || office_->nextExecute != never || office_->hold != Hold::none);
-  TENURE_ASSERT(!office_->handedOver || office_->running == Phase::handOver);
-  TENURE_ASSERT(!office_->givenUp || course_ == Course::aborting);
-  TENURE_ASSERT(deadline() != never || !exitWhenHung_ || office_->givenUp || office_->waits);
+  TENURE_ASSERT(!preparation_ || !leadership_->running);
+  TENURE_ASSERT(isOut() || (leadership_->waits && leadership_->ending == EndReason::none));
+  TENURE_ASSERT(!leadership_->waits || leadership_->nextExecute != never || leadership_->hold != Hold::none);
+  TENURE_ASSERT(!leadership_->handedOver || leadership_->running == Phase::handOver);
+  TENURE_ASSERT(!leadership_->givenUp || course_ == Course::aborting);
+  TENURE_ASSERT(deadline() != never || !exitWhenHung_ || leadership_->givenUp || leadership_->waits);
 }
 
 // What a standby does before a term: it looks whether one could begin here, and as the next in line keeps what it
@@ -415,21 +416,21 @@ void CareerMachine::handle(const NextInLine& input) {
 }
 
 void CareerMachine::handle(const PreparationEnded& input) {
-  TENURE_ASSERT(preparation_ && !(office_ && office_->running));
+  TENURE_ASSERT(preparation_ && !(leadership_ && leadership_->running));
   const Preparation home = *preparation_;
   preparation_.reset();
   const bool heedsTheStop = home.stopped && (!input.failure || input.failure->is(Errc::cancelled));
   if (!heedsTheStop) prepared(home, input.failure);
-  if (!office_) {
+  if (!leadership_) {
     prepare();  // next in line again meanwhile
     return exitIfOver();
   }
-  if (office_->ending != EndReason::none) return comeHome();  // never inaugurated, so nothing to hand over
+  if (leadership_->ending != EndReason::none) return comeHome();  // never inaugurated, so nothing to hand over
   run(Phase::inaugurate);
 }
 
 void CareerMachine::prepare() {
-  if (!(mayPrepare_ || mayCheck_) || preparation_ || office_ || course_ != Course::contending) return;
+  if (!(mayPrepare_ || mayCheck_) || preparation_ || leadership_ || course_ != Course::contending) return;
   const bool onlyCheck = !mayPrepare_ && !failedPreparing_;
   preparation_ = Preparation{now_, now_ + limits_.prepare, onlyCheck};
   act(Prepare{onlyCheck});
@@ -443,7 +444,7 @@ void CareerMachine::prepared(const Preparation& home, const std::optional<Error>
     failedPreparing_ = !home.onlyCheck;
     act(Tell{{}, NotReady{failure->message(), lookAgainIn_}});
     act(TellReadiness{Readiness::notReady, failure->message()});
-    if (!office_) lookAgain_ = now_ + lookAgainIn_;
+    if (!leadership_) lookAgain_ = now_ + lookAgainIn_;
     lookAgainIn_ = std::min(2 * lookAgainIn_, longestLookAgain);
     return;
   }

@@ -13,7 +13,7 @@
 /// Who stands by further behind only checks what it would prepare. Either may fail: then this replica is not ready,
 /// which others are told, and does the same again after a while. Who is elected while it prepares is asked to come
 /// home, and inaugurated when it has. A preparation that never comes home is given up while others lead: it would hang
-/// in office as well.
+/// as leader as well.
 ///
 /// What holds, whatever comes in:
 ///  - at most one phase runs at a time, and none begins after the term has been resigned;
@@ -188,8 +188,8 @@ class CareerMachine {
 
   /// When the next Tick is due; max() when none is.
   BootTime deadline() const noexcept;
-  /// The term in office, 0 without one.
-  FencingToken term() const noexcept { return office_ ? office_->term : FencingToken{}; }
+  /// The present term, 0 without one.
+  FencingToken term() const noexcept { return leadership_ ? leadership_->term : FencingToken{}; }
   /// For the status line: "standing by", "executing token=…".
   std::string describe() const;
 
@@ -197,7 +197,7 @@ class CareerMachine {
   static constexpr BootTime never = BootTime::max();
 
   /// One term, from Elected until its career is home.
-  struct Office {
+  struct Leadership {
     FencingToken term;
     BootTime began{};
     std::optional<BootTime> followsRequest{};  // when the leader before was asked to leave
@@ -275,14 +275,14 @@ class CareerMachine {
     return request ? std::optional(std::chrono::floor<std::chrono::microseconds>(now_ - *request)) : std::nullopt;
   }
   void act(Action action) { actions_.push_back(std::move(action)); }
-  bool isOut() const noexcept { return preparation_ || (office_ && office_->running); }
+  bool isOut() const noexcept { return preparation_ || (leadership_ && leadership_->running); }
   void checkInvariants() const;
 
   CareerLimits limits_;
   bool exitWhenHung_ = false;
   bool seeksSuccessors_ = false;
-  std::optional<Office> office_;
-  std::optional<Preparation> preparation_;  // while it is out; in office, until it is inaugurated
+  std::optional<Leadership> leadership_;
+  std::optional<Preparation> preparation_;  // while it is out; as leader, until it is inaugurated
   bool next_ = false;                       // in line
   bool mayPrepare_ = false;                 // next in line, and not asked to prepare since
   bool mayCheck_ = false;                   // stands by, and not asked to check or prepare since

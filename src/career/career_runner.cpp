@@ -33,7 +33,7 @@ void CareerRunner::wake() noexcept {
 
 std::optional<Term> CareerRunner::term() const {
   const std::lock_guard lock(termMutex_);
-  if (!term_ || inOffice() != term_->identity().token) return std::nullopt;
+  if (!term_ || leading() != term_->identity().token) return std::nullopt;
   return Term(term_);
 }
 
@@ -63,7 +63,7 @@ void CareerRunner::feed(Input input) {
     const Input next = std::move(inputs_.front());
     inputs_.pop_front();
     const Actions actions = machine_.on(next, loop_.now(), term_ ? term_->lastProgress() : BootTime{});
-    inOffice_.store(machine_.term().value, std::memory_order_release);
+    leading_.store(machine_.term().value, std::memory_order_release);
     for (const Action& action : actions) std::visit([this](const auto& what) { perform(what); }, action);
   }
   feeding_ = false;

@@ -49,8 +49,8 @@ class CareerRunner final : public IElectionListener {
   void stop() noexcept;
   void wake() noexcept;
 
-  /// The term in office, 0 without one.
-  FencingToken inOffice() const noexcept { return FencingToken{inOffice_.load(std::memory_order_acquire)}; }
+  /// The present term, 0 without one.
+  FencingToken leading() const noexcept { return FencingToken{leading_.load(std::memory_order_acquire)}; }
 
   /// Until it is resigned. Threads: any.
   std::optional<Term> term() const;
@@ -100,7 +100,7 @@ class CareerRunner final : public IElectionListener {
   bool feeding_ = false;
   TimerId timer_ = 0;
   BootTime timerDue_ = BootTime::max();
-  std::atomic<std::int64_t> inOffice_{0};
+  std::atomic<std::int64_t> leading_{0};
   std::atomic<bool> wakePosted_{false};
 };
 

@@ -83,11 +83,11 @@ void Contender::stopUnlessAsked() noexcept {
 }
 
 void Contender::handOver(const std::string& by) {
-  replica_.loop().post([this, by, term = runner_.inOffice()] { election_.handOver(term, by); });
+  replica_.loop().post([this, by, term = runner_.leading()] { election_.handOver(term, by); });
 }
 
 void Contender::handOver(const CandidateId& to) {
-  replica_.loop().post([this, to, term = runner_.inOffice()] { election_.handOver(term, to, "program"); });
+  replica_.loop().post([this, to, term = runner_.leading()] { election_.handOver(term, to, "program"); });
 }
 
 namespace {

@@ -58,7 +58,7 @@ struct TakeTurn {  // a token for a start; in total order it is only looked at, 
   GroupId group;
 };
 struct Begin {  // for whom does it stand, that is about to start? → begun
-  Letter message;
+  MessagePtr message;
 };
 struct Park {  // give the head and what follows it in its group back → did
   Parked parked;
@@ -68,7 +68,7 @@ struct Release {  // groups of which nothing is in hand are free, and where they
   std::vector<supply::SequenceState> states{};
 };
 struct Acknowledge {  // after the commit → acknowledged
-  std::vector<Letter> settled;
+  std::vector<MessagePtr> settled;
   std::vector<Message> others{};        // that they stood for
   std::vector<std::int64_t> dropped{};  // positions of those that had no run
   std::vector<GroupId> unbegun{};       // groups of those that came with a token and did not need it
@@ -77,7 +77,7 @@ struct Acknowledge {  // after the commit → acknowledged
 // The store, and the handler.
 
 struct Look {  // does it have a key already? → looked
-  Letter message;
+  MessagePtr message;
 };
 struct Inquire {};  // what the store knows by now of failed messages → inquired
 struct Consult {    // where does the group stand? → consulted
@@ -87,20 +87,20 @@ struct Load {  // kept messages whose turn has come → loaded
   supply::Ready ready;
 };
 struct Admit {  // in the transaction: its key → admitted
-  Letter message;
+  MessagePtr message;
   bool mark = false;  // first a mark before it
 };
 struct Handle {  // → ran
-  Letter message;
+  MessagePtr message;
   int attempt = 1;
   bool mark = false;  // first a mark before it, which takes no lock
 };
 struct HandleTogether {  // → ran
-  std::vector<Letter> messages;
+  std::vector<MessagePtr> messages;
 };
 struct Undo {};           // what the handler has written: back to the mark → did
 struct WriteDeadLetter {  // in the transaction: a dead letter and the end of its attempts → did
-  Letter message;
+  MessagePtr message;
   std::string reason;
   int attempts = 0;
   WallTime firstAt{};
@@ -115,9 +115,9 @@ struct Commit {
   std::vector<AttemptRecord> records{};
   std::vector<ConsumerFact> facts{};
   std::vector<LoggedAttempt> log{};
-  InWork inWork{};                // what the next transaction may touch
-  std::size_t voids = 0;          // the first lanes of which nothing is in work any more
-  std::vector<Letter> settled{};  // to be acknowledged, here where source and store share transactions
+  InWork inWork{};                    // what the next transaction may touch
+  std::size_t voids = 0;              // the first lanes of which nothing is in work any more
+  std::vector<MessagePtr> settled{};  // to be acknowledged, here where source and store share transactions
   std::vector<Message> others{};
   supply::NumberWrites numbers{};
 };

@@ -63,7 +63,7 @@ Result<ConsumerState> recollect(IFencedStore& store, const ConsumerName& consume
   judge(inWork, term);
   // Whoever claimed since, without a record of its own, has begun nothing that matters where its process lives.
   const bool namesTheOnlyOne = inWork.ids.size() == 1 && (!inWork.more || !term.lost.anyAfter(inWork.recordedBy));
-  if (theirs == RecoveryWindow{.front = 1} && namesTheOnlyOne && mayHaveDied(inWork.recordedBy, term) &&
+  if (theirs == RecoveryWindow{.unrecordedWindow = 1} && namesTheOnlyOne && mayHaveDied(inWork.recordedBy, term) &&
       !counted.contains(inWork.ids.front()))
     chargeTheOnlyOne(*state, now);
   for (std::size_t lane = 1; lane <= std::max(own.lanes, theirs.lanes); ++lane) {

@@ -10,38 +10,39 @@ Committer::Committer(LaneState& at)
 bool Committer::isOver(const LaneQueue& queue, Duration lastRun, const Now& now) const noexcept {
   const std::size_t settled = queue.settled();
   const bool lastHeld = queue.held() > 0 && settled == queue.held();  // the source knows nothing of those
-  if (state_.booking.ends || lastHeld || settled >= queue.granted() || settled >= sizer_.size() || queue.areAlone())
+  if (state_.pendingWrites.ends || lastHeld || settled >= queue.startable() || settled >= sizer_.size() ||
+      queue.areAlone())
     return true;
   if (now.stopAsked || !now.mayBegin || now.transactionIsFull) return true;
   return now.boot - batchBegan_ + lastRun >= sizer_.workLimit(settled);
 }
 
 /// Nullopt: the store knows it already.
-std::optional<DeadLetterStreak> Committer::streakToBook() const {
-  const Booking& booking = state_.booking;
-  const Streak& streak = state_.streak();
-  const bool isBroken = booking.succeeded && booking.deaths == 0 && streak.counts() && !streak.isStopped();
-  if (booking.deaths == 0 && !isBroken && !streak.isLeftOver()) return std::nullopt;
-  return isBroken ? DeadLetterStreak{} : streak.record();
+std::optional<DeadLetterStreakRecord> Committer::streakToBook() const {
+  const PendingWrites& pendingWrites = state_.pendingWrites;
+  const DeadLetterStreak& streak = state_.streak();
+  const bool isBroken = pendingWrites.succeeded && pendingWrites.deaths == 0 && streak.counts() && !streak.isStopped();
+  if (pendingWrites.deaths == 0 && !isBroken && !streak.isLeftOver()) return std::nullopt;
+  return isBroken ? DeadLetterStreakRecord{} : streak.record();
 }
 
 Commit Committer::close(const LaneQueue& queue, InWorkRecord::Entry entry, const std::optional<ClockLook>& look,
                         const Now& now) {
-  const Booking& booking = state_.booking;
+  const PendingWrites& pendingWrites = state_.pendingWrites;
   TENURE_ASSERT(queue.settled() <= queue.size() && queue.joined() == 0);
   TENURE_ASSERT(!queue.areAlone() || queue.settled() <= 1);
-  TENURE_ASSERT(!booking.record || !booking.cleared);
-  TENURE_ASSERT(!booking.charges || (booking.record && queue.settled() == 0));
-  TENURE_ASSERT(!booking.takes || queue.settled() == 1);
+  TENURE_ASSERT(!pendingWrites.record || !pendingWrites.cleared);
+  TENURE_ASSERT(!pendingWrites.charges || (pendingWrites.record && queue.settled() == 0));
+  TENURE_ASSERT(!pendingWrites.takes || queue.settled() == 1);
   TENURE_ASSERT(queue.held() == 0 || queue.settled() <= queue.held());  // one or the other in a transaction
   // Nothing begins that a successor would not find in the record.
-  TENURE_ASSERT(queue.settled() <= queue.granted() || state_.namesEach());
+  TENURE_ASSERT(queue.settled() <= queue.startable() || state_.namesEach());
   entry_ = std::move(entry);
   Commit commit{.inWork = std::move(entry_.inWork), .voids = entry_.voids};
-  if (booking.cleared) commit.cleared.push_back(*booking.cleared);
-  if (booking.record) commit.records.push_back(*booking.record);
+  if (pendingWrites.cleared) commit.cleared.push_back(*pendingWrites.cleared);
+  if (pendingWrites.record) commit.records.push_back(*pendingWrites.record);
   if (look) commit.facts.emplace_back(*look);
-  const std::optional<DeadLetterStreak> streak = streakToBook();
+  const std::optional<DeadLetterStreakRecord> streak = streakToBook();
   booksStreak_ = streak.has_value();
   if (streak) commit.facts.emplace_back(*streak);
   commit.log.assign(state_.log.lines().begin(), state_.log.lines().end());
@@ -54,23 +55,23 @@ Commit Committer::close(const LaneQueue& queue, InWorkRecord::Entry entry, const
 }
 
 void Committer::committed(const LaneQueue& queue, const Now& now) {
-  Booking& booking = state_.booking;
+  PendingWrites& pendingWrites = state_.pendingWrites;
   if (outcomeKnown_) sizer_.committed(queue.settled(), commitBegan_ - batchBegan_, now.boot - commitBegan_);
   outcomeKnown_ = true;
   undone_ = 0;
   inTurn_ -= inTurn_ > 0 ? 1 : 0;
   state_.log.committed();
-  if (booking.cleared) state_.histories.clearAttempts(*booking.cleared);
-  if (booking.record) state_.histories.put(*booking.record);
+  if (pendingWrites.cleared) state_.histories.clearAttempts(*pendingWrites.cleared);
+  if (pendingWrites.record) state_.histories.put(*pendingWrites.record);
   if (booksStreak_) state_.streak().kept();
-  if (booking.succeeded && booking.deaths == 0) state_.streak().broken();
-  booking.deaths = 0;
-  booking.succeeded = false;
+  if (pendingWrites.succeeded && pendingWrites.deaths == 0) state_.streak().broken();
+  pendingWrites.deaths = 0;
+  pendingWrites.succeeded = false;
 }
 
 void Committer::report(std::size_t messages, std::int64_t position, std::size_t limit, const Now& now) {
   using std::chrono::microseconds;
-  std::vector<EventBody>& news = state_.booking.news;
+  std::vector<EventBody>& news = state_.pendingWrites.news;
   news.push_back(BatchCommitted{messages, position, duration_cast<microseconds>(now.boot - commitBegan_), limit});
   Notes& notes = *state_.notes;
   if (notes.hasCommitted.exchange(true, std::memory_order_relaxed)) return;
@@ -86,19 +87,19 @@ Acknowledge Committer::acknowledgement(const LaneQueue& queue) const {
   return {.settled = {settled.begin(), settled.end()},
           .others = {others.begin(), others.end()},
           .dropped = {dropped.begin(), dropped.end()},
-          .unbegun = state_.booking.unbegun};
+          .unbegun = state_.pendingWrites.unbegun};
 }
 
 void Committer::forget() noexcept {
-  state_.streak().undone(state_.booking.deaths);
-  state_.booking = {};
+  state_.streak().undone(state_.pendingWrites.deaths);
+  state_.pendingWrites = {};
   state_.coalesced.forget();
   state_.log.undone();
 }
 
 void Committer::tellNews() {
-  for (EventBody& body : state_.booking.news) state_.tell(std::move(body));
-  state_.booking.news.clear();
+  for (EventBody& body : state_.pendingWrites.news) state_.tell(std::move(body));
+  state_.pendingWrites.news.clear();
 }
 
 }  // namespace tenure::consuming

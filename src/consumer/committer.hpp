@@ -66,7 +66,7 @@ class Committer {
   /// A lane takes turns for so many commits after a conflict: lanes that conflicted once usually conflict again.
   static constexpr int commitsInTurn = 64;
 
-  std::optional<DeadLetterStreak> streakToBook() const;
+  std::optional<DeadLetterStreakRecord> streakToBook() const;
 
   LaneState& state_;
   BatchSizer sizer_;

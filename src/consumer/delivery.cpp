@@ -25,7 +25,7 @@ Decision Delivery::begin(const Head& head, const Now& now) {
   }
   if (isRefused() && !state_.histories.isReleased(message().id)) return cannotBeStored(now);
   if (auto turn = findTurn(now)) return *std::move(turn);
-  if (state_.histories.isReleased(message().id)) return letGo(now);
+  if (state_.histories.isReleased(message().id)) return deadLetterReleased(now);
   const HeadOfLineBlock& block = state_.histories.block;
   if (block.any() && block.holds(message().id) && !block.mayGo(message().id, now.boot)) return standStill(now);
   if (state_.namesEach() && !head_.isNamed && !hasRunBefore())  // it is named with a commit, when it waits for nothing
@@ -65,11 +65,11 @@ void Delivery::bringTokens(std::span<const Message> messages) {
   for (const Message& message : messages) tokens_.insert(message.id);
 }
 
-std::vector<GroupId> Delivery::unbegun(std::span<const Letter> settled) const {
+std::vector<GroupId> Delivery::unbegun(std::span<const MessagePtr> settled) const {
   std::vector<GroupId> groups;
-  if (tokens_.empty() || state_.booking.takes) return groups;
-  for (const Letter& letter : settled)
-    if (tokens_.contains(letter->id)) groups.push_back(letter->group);
+  if (tokens_.empty() || state_.pendingWrites.takes) return groups;
+  for (const MessagePtr& message : settled)
+    if (tokens_.contains(message->id)) groups.push_back(message->group);
   return groups;
 }
 
@@ -152,7 +152,7 @@ std::optional<Decision> Delivery::findTurn(const Now& now) {
 }
 
 Decision Delivery::dropRepeat() {
-  state_.booking.news.push_back(DuplicateDropped{message().id.value});
+  state_.pendingWrites.news.push_back(DuplicateDropped{message().id.value});
   return Settled{false};
 }
 
@@ -171,7 +171,7 @@ Decision Delivery::tooManyWait(const Now& now) {
 }
 
 /// Its key is asked for by itself: it may have come meanwhile.
-Decision Delivery::letGo(const Now& now) {
+Decision Delivery::deadLetterReleased(const Now& now) {
   if (!head_.isFirst) return CommitFirst{};
   if (state_.dedups() && !key_.isLookedUp) return Action{Look{head_.message}};
   if (key_.isKnown) return admit();
@@ -236,21 +236,21 @@ Decision Delivery::charge(const Now& now) {
     }
   }
   if (died) {  // and nobody was left to tell
-    state_.booking.news.push_back(AttemptFailed{message().id.value, before->attempts, before->lastError, 0ms});
+    state_.pendingWrites.news.push_back(AttemptFailed{message().id.value, before->attempts, before->lastError, 0ms});
     state_.log.died(*before);
   }
   before_ = before != nullptr ? std::optional(*before) : std::nullopt;
   record(attempt, {}, now).begunBy = state_.token;
-  state_.booking.charges = true;
-  state_.booking.news.push_back(MessageSuspected{message().id.value, attempt});
+  state_.pendingWrites.charges = true;
+  state_.pendingWrites.news.push_back(MessageSuspected{message().id.value, attempt});
   return CommitFirst{};
 }
 
 void Delivery::takeBackCharge() {
   if (before_ && (before_->attempts > 0 || before_->postponements.times > 0))
-    state_.booking.record = before_;
+    state_.pendingWrites.record = before_;
   else
-    state_.booking.cleared = charged_;
+    state_.pendingWrites.cleared = charged_;
 }
 
 void Delivery::rest(const Now& now) {
@@ -269,7 +269,7 @@ Decision Delivery::admitted(Admission admission, const Now& now) {
   if (admission == Admission::duplicate && ranInTransaction) return startOver();
   if (admission != Admission::fresh) return dropKnown(admission, now);
   if (state_.takesFirst()) {
-    state_.booking.takes = true;
+    state_.pendingWrites.takes = true;
     return Settled{};
   }
   if (ranInTransaction || hasRunBefore()) return Settled{};
@@ -284,7 +284,7 @@ Decision Delivery::foundKey() {
 
 /// The head's key came or went after it was looked up: once more, without the store's lock.
 Decision Delivery::startOver() {
-  state_.booking.news.clear();
+  state_.pendingWrites.news.clear();
   return Action{Abandon{}};
 }
 
@@ -383,7 +383,7 @@ Decision Delivery::attemptFailed(const Outcome& outcome, const Now& now) {
   const auto wait = last ? longestRetryDelay(state_.options) : retryDelays_.after(attempt);
   AttemptRecord& failed = record(attempt, outcome.reason, now);
   failed.nextAt = now.wall + wait;
-  state_.booking.news.push_back(AttemptFailed{message().id.value, attempt, outcome.reason, wait});
+  state_.pendingWrites.news.push_back(AttemptFailed{message().id.value, attempt, outcome.reason, wait});
   if (last) {
     failed.state = AttemptState::blocked;
     return CommitFirst{};
@@ -401,7 +401,7 @@ void Delivery::tellWhoHoldsUp(std::chrono::milliseconds wait, const std::string&
   const Duration held = now.boot - heldUp_.since;
   if (held + wait < 10s || now.boot < heldUp_.nextWord) return;
   heldUp_.nextWord = now.boot + 1min;
-  state_.booking.news.push_back(
+  state_.pendingWrites.news.push_back(
       QueueHeldUp{message().id.value, std::chrono::floor<std::chrono::milliseconds>(held), wait, why});
 }
 
@@ -409,10 +409,10 @@ Decision Delivery::postpone(const Outcome& outcome, const Now& now) {
   const auto& after = outcome.retryAfter;
   const Postponements& so = state_.histories.postpone(message().id, now.wall);
   const auto wait = after > 0ms ? after : retryDelays_.after(so.times);
-  state_.booking.news.push_back(MessagePostponed{message().id.value, outcome.reason, wait});
+  state_.pendingWrites.news.push_back(MessagePostponed{message().id.value, outcome.reason, wait});
   tellWhoHoldsUp(wait, outcome.reason, now);
   if (auto stuck = state_.notes->stuck.postponed(message().id, so, outcome.reason, now.wall, now.boot))
-    state_.booking.news.push_back(*std::move(stuck));
+    state_.pendingWrites.news.push_back(*std::move(stuck));
   if (taken_)
     taken_->begun = false;
   else if (!now.stopAsked)  // else it may be its leader's word
@@ -422,8 +422,9 @@ Decision Delivery::postpone(const Outcome& outcome, const Now& now) {
   logEnd(AttemptEnd::postponed, outcome.reason, now);
   const bool givesBack = state_.role != Role::total && !taken_;
   if (!givesBack) notBefore_ = now.boot + wait;
-  const Booking& booking = state_.booking;
-  const bool saysAnything = !head_.isFirst || booking.record || booking.cleared || !state_.log.lines().empty();
+  const PendingWrites& pendingWrites = state_.pendingWrites;
+  const bool saysAnything =
+      !head_.isFirst || pendingWrites.record || pendingWrites.cleared || !state_.log.lines().empty();
   if (givesBack) return GivesBack{now.boot + wait, true};
   if (saysAnything || state_.namesEach()) return CommitFirst{};
   return Action{Abandon{}};
@@ -446,38 +447,39 @@ Decision Delivery::deadLetter(std::string_view reason, int attempts, bool withKe
 
 /// What an operator has let go is no slip of his.
 void Delivery::deadLettered(const Now& now) {
-  Booking& booking = state_.booking;
-  booking.news.push_back(MessageDeadLettered{message().id.value, death_.reason, death_.attempts});
-  booking.ends = true;
+  PendingWrites& pendingWrites = state_.pendingWrites;
+  pendingWrites.news.push_back(MessageDeadLettered{message().id.value, death_.reason, death_.attempts});
+  pendingWrites.ends = true;
   if (!taken_ && state_.histories.isReleased(message().id)) return;
-  if (std::exchange(booking.succeeded, false)) state_.streak().broken();
-  const Streak::Death death = state_.streak().died(message().id, death_.reason, now.wall);
-  if (death.counted) ++booking.deaths;
-  if (death.stops) booking.news.push_back(ConsumerStopped{state_.streak().record().deaths, death_.reason});
+  if (std::exchange(pendingWrites.succeeded, false)) state_.streak().broken();
+  const DeadLetterStreak::Death death = state_.streak().died(message().id, death_.reason, now.wall);
+  if (death.counted) ++pendingWrites.deaths;
+  if (death.stops) pendingWrites.news.push_back(ConsumerStopped{state_.streak().record().deaths, death_.reason});
 }
 
 void Delivery::settle(bool hadTurn, bool wasDeadLettered) {
-  Booking& booking = state_.booking;
+  PendingWrites& pendingWrites = state_.pendingWrites;
   const bool ran = hadTurn && !isSkip();
-  booking.succeeded = booking.succeeded || (ran && !booking.takes);
+  pendingWrites.succeeded = pendingWrites.succeeded || (ran && !pendingWrites.takes);
   if (state_.coalesces()) {
     if (!ran) state_.coalesced.dropped(message());
-    if (!ran && state_.role == Role::total) booking.ends = booking.leavesSuccessors = true;  // they would come next
+    if (!ran && state_.role == Role::total)
+      pendingWrites.ends = pendingWrites.leavesSuccessors = true;  // they would come next
     if (const std::size_t others = ran ? state_.coalesced.ran(message()) : 0; others > 0)
-      booking.news.push_back(RequestsCoalesced{message().id.value, others});
+      pendingWrites.news.push_back(RequestsCoalesced{message().id.value, others});
   }
   if (const AttemptRecord* before = state_.histories.attemptsOf(message().id)) {
     if (before->state != AttemptState::retrying)
-      booking.news.push_back(QueueUnblocked{message().id.value, wasDeadLettered ? "dead_lettered" : "done"});
-    booking.cleared = message().id;
-    booking.ends = true;
+      pendingWrites.news.push_back(QueueUnblocked{message().id.value, wasDeadLettered ? "dead_lettered" : "done"});
+    pendingWrites.cleared = message().id;
+    pendingWrites.ends = true;
   }
-  if (turn_ == message().id && !booking.takes) {  // it did not need it
-    booking.unbegun.push_back(message().group);
+  if (turn_ == message().id && !pendingWrites.takes) {  // it did not need it
+    pendingWrites.unbegun.push_back(message().group);
     turn_.reset();
   }
   if (state_.histories.settle(message().id)) state_.notes->stuck.over(message().id);
-  if (skipped_ && skipped_->message == message().id.value && !wasDeadLettered) booking.news.push_back(*skipped_);
+  if (skipped_ && skipped_->message == message().id.value && !wasDeadLettered) pendingWrites.news.push_back(*skipped_);
   forgetTransaction();
 }
 
@@ -494,7 +496,8 @@ int Delivery::attemptNumber() const {
 
 AttemptRecord& Delivery::record(int attempts, const std::string& error, const Now& now) {
   const AttemptRecord* before = state_.histories.attemptsOf(message().id);
-  AttemptRecord& made = state_.booking.record.emplace(AttemptRecord{message().id, attempts, error, now.wall, now.wall});
+  AttemptRecord& made =
+      state_.pendingWrites.record.emplace(AttemptRecord{message().id, attempts, error, now.wall, now.wall});
   if (before != nullptr) {
     made.firstAt = before->firstAt;
     made.state = before->state;
@@ -521,7 +524,7 @@ using Decision = Delivery::Decision;
 
 // --- without keys
 
-void Delivery::remember(std::span<const Letter> committed) {
+void Delivery::remember(std::span<const MessagePtr> committed) {
   for (std::size_t i = unacknowledged_.size(); i < committed.size(); ++i)
     unacknowledged_.emplace_back(committed[i]->id, digestOf(committed[i]->body));
 }
@@ -560,7 +563,7 @@ Decision Delivery::goOnWithTaken(const Head& head, BootTime notBefore, const Now
   return takenFailed(troubled ? taken_->trouble : "its leader left before its turn came", now);
 }
 
-Letter Delivery::closeTaken() {
+MessagePtr Delivery::closeTaken() {
   runIsDurable();
   return std::exchange(taken_, std::nullopt)->message;
 }

@@ -24,7 +24,7 @@
 ///                                                                        ─► dead-lettered ─► commit
 ///
 /// What it decides is a question to store or handler (an Action), or what becomes of the head. What its transaction is
-/// to say of it, it writes into the booking.
+/// to say of it, it writes into the pendingWrites.
 #pragma once
 
 #include <deque>
@@ -66,7 +66,7 @@ std::chrono::milliseconds longestRetryDelay(const ConsumerOptions& options) noex
 
 /// How the head stands in its transaction, and in hand.
 struct Head {
-  Letter message{};
+  MessagePtr message{};
   bool isFirst = true;  // of its transaction
   bool isSuspect = false;
   bool isNamed = true;       // where each has to be on record by itself: it is
@@ -138,7 +138,7 @@ class Delivery {
 
   void bringTokens(std::span<const Message> messages);
   /// The groups of those that needed none.
-  std::vector<GroupId> unbegun(std::span<const Letter> settled) const;
+  std::vector<GroupId> unbegun(std::span<const MessagePtr> settled) const;
   std::size_t takeTokens(std::span<const MessageId> of);
 
   // Between transactions.
@@ -160,17 +160,17 @@ class Delivery {
 
   // Without keys: committed by this term and not acknowledged, they come again, at the front and in this order.
 
-  void remember(std::span<const Letter> committed);
+  void remember(std::span<const MessagePtr> committed);
   void acknowledged(std::size_t count);
   bool remembersAny() const noexcept { return !unacknowledged_.empty(); }
 
   // At most once.
 
-  void take(Letter message) { taken_ = Taken{std::move(message)}; }
+  void take(MessagePtr message) { taken_ = Taken{std::move(message)}; }
   bool hasTaken() const noexcept { return taken_.has_value(); }
   bool isTakenDone() const noexcept { return taken_ && taken_->done; }
   const Message& taken() const noexcept { return *taken_->message; }
-  Letter closeTaken();
+  MessagePtr closeTaken();
   Decision goOnWithTaken(const Head& head, BootTime notBefore, const Now& now);
   Decision takenFailed(const std::string& why, const Now& now);
   /// What the store did not take becomes a dead letter when the store is back.
@@ -186,7 +186,7 @@ class Delivery {
     bool isAdmitted = false;
   };
   struct Taken {  // acknowledged, and its handler not yet done
-    Letter message;
+    MessagePtr message;
     bool begun = false;
     std::string trouble{};  // why it becomes a dead letter
     bool done = false;      // outside the store, which cannot undo it
@@ -202,7 +202,7 @@ class Delivery {
   std::optional<Decision> findTurn(const Now& now);
   Decision dropRepeat();
   Decision tooManyWait(const Now& now);
-  Decision letGo(const Now& now);
+  Decision deadLetterReleased(const Now& now);
   Decision standStill(const Now& now);
   Decision standDown(const Now& now);
   Decision charge(const Now& now);

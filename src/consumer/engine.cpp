@@ -14,7 +14,7 @@ constexpr std::size_t windowBytes = 64U << 20U;
 supply::Dispatcher dispatcherOf(const ConsumerOptions& options) {
   std::optional<supply::Coalescer> coalescer;
   if (options.coalesce == Coalesce::byKey) coalescer.emplace(options.coalesceKey, options.coalesceAhead);
-  return {{options.laneWindow, windowBytes, recoveryWindowOf(options).front},
+  return {{options.laneWindow, windowBytes, recoveryWindowOf(options).unrecordedWindow},
           1 + options.ordering.lanes,
           std::move(coalescer)};
 }
@@ -160,7 +160,7 @@ void Engine::work(LaneThread& lane, const Term& term) noexcept {
     lane.failed = true;
     fail(std::current_exception());
   }
-  lane.runner->letGo();
+  lane.runner->release();
   if (isSerialized_) lane.store->release();
   lane.context->leave();
 }

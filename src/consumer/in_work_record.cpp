@@ -19,21 +19,21 @@ void InWorkRecord::restore(const ConsumerState& left) {
 /// Of all that stand before the last suspect. The others are some that were committed, and not acknowledged.
 std::size_t InWorkRecord::mostSuspects() const noexcept {
   const std::size_t stoodFor = lane_.coalesces() ? left_.named : 0;  // by each, one that its leader did not see
-  return left_.named + (left_.more ? theirs().front + stoodFor : 0);
+  return left_.named + (left_.more ? theirs().unrecordedWindow + stoodFor : 0);
 }
 
 /// Once they are narrowed down, they are to the last.
-void InWorkRecord::surveyed(LaneQueue& queue, const Survey& survey) {
-  if (!lane_.takesFirst()) queue.findSuspects(survey);
+void InWorkRecord::scanned(LaneQueue& queue, const SuspectScan& scan) {
+  if (!lane_.takesFirst()) queue.findSuspects(scan);
   if (lane_.role == Role::recovery) queue.suspectAll();
   const bool areMany = few_ > 1 && !left_.isNarrowedDown && std::min(queue.suspects(), mostSuspects()) > fewSuspects;
   queue.narrow(areMany || (queue.narrows() && queue.suspects() > 0));
-  queue.grant(queue.narrows() ? 0 : queue.suspects() > 0 ? queue.suspects() : lane_.namesEach() ? 0 : limit_);
+  queue.setStartable(queue.narrows() ? 0 : queue.suspects() > 0 ? queue.suspects() : lane_.namesEach() ? 0 : limit_);
   state_ = State::open;
   expects_ = false;
 }
 
-void InWorkRecord::came(LaneQueue& queue) const noexcept {
+void InWorkRecord::onArrived(LaneQueue& queue) const noexcept {
   if (lane_.role == Role::recovery && isOpen()) queue.suspectAll();
 }
 
@@ -67,8 +67,8 @@ InWorkRecord::Entry InWorkRecord::next(const LaneQueue& queue, const Ending& end
   entry.suspectsLeft = suspectsAfter(queue, ending.cameHome);
   if (queue.narrows() && entry.suspectsLeft > 0 && !ending.closes) return nextFew(queue, std::move(entry));
   // The records of a predecessor's lanes stand until this term has declared how far it goes itself.
-  const bool named = lane_.role == Role::total && entry.suspectsLeft > theirs().front && theirs().lanes > 0;
-  const std::size_t wanted = named                    ? theirs().front
+  const bool named = lane_.role == Role::total && entry.suspectsLeft > theirs().unrecordedWindow && theirs().lanes > 0;
+  const std::size_t wanted = named                    ? theirs().unrecordedWindow
                              : entry.suspectsLeft > 0 ? entry.suspectsLeft
                              : ending.closes          ? 0
                                                       : ending.batch;
@@ -79,7 +79,7 @@ InWorkRecord::Entry InWorkRecord::next(const LaneQueue& queue, const Ending& end
   // record, only coalescing leaves any there: messages of a group that is in hand, and all that stand behind them.
   const bool isToldOn = (ending.closes || lane_.coalesces()) && hasMoreSuspects();
   entry.inWork.more = leavesOpen && (left < wanted || (elsewhere && wanted > 0) || isToldOn);
-  const bool areTheirs = (entry.suspectsLeft > 0 || isToldOn) && !(lane_.namesEach() && lane_.booking.charges);
+  const bool areTheirs = (entry.suspectsLeft > 0 || isToldOn) && !(lane_.namesEach() && lane_.pendingWrites.charges);
   if (areTheirs) {
     entry.inWork.suspectsOf = left_.by;
     // Few as they were, they stay alone, and so does what the successor finds beside them.
@@ -91,8 +91,8 @@ InWorkRecord::Entry InWorkRecord::next(const LaneQueue& queue, const Ending& end
 
 void InWorkRecord::name(const LaneQueue& queue, Entry& entry) {
   entry.inWork.ids.reserve(entry.names);
-  for (const Letter& letter : queue.letters().subspan(queue.settled(), entry.names))
-    entry.inWork.ids.push_back(letter->id);
+  for (const MessagePtr& message : queue.messages().subspan(queue.settled(), entry.names))
+    entry.inWork.ids.push_back(message->id);
 }
 
 void InWorkRecord::committed(const Entry& entry, LaneQueue& queue) {
@@ -101,10 +101,10 @@ void InWorkRecord::committed(const Entry& entry, LaneQueue& queue) {
   queue.setSuspects(entry.suspectsLeft);
   if (entry.suspectsLeft == 0 && lane_.role == Role::total) queue.narrow(false);
   const bool leavesOpen = entry.inWork.more || lane_.takesFirst();
-  queue.grant(queue.narrows()          ? entry.names
-              : entry.suspectsLeft > 0 ? entry.suspectsLeft
-              : leavesOpen             ? limit_
-                                       : entry.names);
+  queue.setStartable(queue.narrows()          ? entry.names
+                     : entry.suspectsLeft > 0 ? entry.suspectsLeft
+                     : leavesOpen             ? limit_
+                                              : entry.names);
   state_ = entry.names > 0 || entry.inWork.more ? State::open : State::closed;
 }
 

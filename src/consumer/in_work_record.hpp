@@ -1,6 +1,6 @@
 /// What the store knows to be in work, and so who may begin. Pure.
 ///
-///   unread ──survey: suspects are found, or there are none──▶ open ──a commit: nothing is in work──▶ closed
+///   unread ──scan: suspects are found, or there are none──▶ open ──a commit: nothing is in work──▶ closed
 ///      ▲                                                       │ ▲                                   │
 ///      └── the source has to deliver suspects once more ───────┘ └── a commit names who comes next ──┘
 ///
@@ -52,9 +52,9 @@ class InWorkRecord {
 
   void restore(const ConsumerState& left);
   /// Who is suspect is known; how many may begin, and are to be told of.
-  void surveyed(LaneQueue& queue, const Survey& survey);
+  void scanned(LaneQueue& queue, const SuspectScan& scan);
   /// More came. Before the lanes whatever comes is suspect; the record leaves open how many are to come.
-  void came(LaneQueue& queue) const noexcept;
+  void onArrived(LaneQueue& queue) const noexcept;
   /// Before the lanes: no suspect is left, neither in hand nor where they come from.
   void recovered() noexcept { isRecovered_ = true; }
   /// The suspects are to be found at the source once more.
@@ -84,7 +84,7 @@ class InWorkRecord {
   std::size_t limit() const noexcept { return limit_; }
   /// So many suspects are handled at once.
   std::size_t together(const LaneQueue& queue) const noexcept { return queue.narrows() ? few_ : 1; }
-  bool mayBegin(const LaneQueue& queue) const noexcept { return queue.settled() < queue.granted(); }
+  bool mayBegin(const LaneQueue& queue) const noexcept { return queue.settled() < queue.startable(); }
 
  private:
   /// As an earlier term has left it.

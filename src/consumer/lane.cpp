@@ -33,7 +33,7 @@ Lane::Lane(const ConsumerOptions& options, Random random, const Setup& setup)
       committer_(state_) {
   if (state_.role != Role::lane) return;
   termState_.attached = true;
-  queue_.grant(state_.takesFirst() ? inWork_.limit() : 0);
+  queue_.setStartable(state_.takesFirst() ? inWork_.limit() : 0);
 }
 
 // --- phases
@@ -118,7 +118,8 @@ Action Lane::attach() {
   Attach attach;
   if (queue_.suspects() > 0 || !inWork_.isUnread()) {
     attach.suspects.emplace();
-    for (const Letter& letter : queue_.letters().first(queue_.suspects())) attach.suspects->push_back(letter->id);
+    for (const MessagePtr& message : queue_.messages().first(queue_.suspects()))
+      attach.suspects->push_back(message->id);
   }
   return ask(std::move(attach));
 }
@@ -140,7 +141,7 @@ Action Lane::waitFor(BootTime until, const Now& now) {
 std::optional<Action> Lane::tendGroups(const Now& now) {
   if (!numbers_.areFollowed() || queue_.settled() > 0 || queue_.suspects() > 0) return std::nullopt;
   Numbers::Tending tending = numbers_.tend({.atMost = inWork_.limit(),
-                                            .isSurveyed = !inWork_.isUnread(),
+                                            .isScanned = !inWork_.isUnread(),
                                             .mayStillCome = !supply_.dry || queue_.size() > 0,
                                             .expects = expects_},
                                            now);
@@ -158,13 +159,13 @@ std::optional<Action> Lane::sweepStep(const Now& now) {
   auto step = sweeper_.step(supply_.dry && queue_.size() == 0, now);
   if (!step) return std::nullopt;
   if (auto* prune = std::get_if<Prune>(&*step))
-    for (const Letter& letter : queue_.letters()) prune->here.push_back(letter->id);
+    for (const MessagePtr& message : queue_.messages()) prune->here.push_back(message->id);
   return ask(*std::move(step));
 }
 
 // --- the term's first steps
 
-Action Lane::recalled(const ConsumerState& left, const Now& now) {
+Action Lane::onRecalled(const ConsumerState& left, const Now& now) {
   outages_.wentWell(Side::store, now);
   termState_.recalled = true;
   inWork_.restore(left);
@@ -178,13 +179,13 @@ Action Lane::recalled(const ConsumerState& left, const Now& now) {
   return proceed(now);
 }
 
-Action Lane::reopened(std::vector<NumberedGroup> groups, const Now& now) {
+Action Lane::onReopened(std::vector<NumberedGroup> groups, const Now& now) {
   outages_.wentWell(Side::store, now);
   numbers_.reopened(std::move(groups));
   return proceed(now);
 }
 
-Action Lane::consulted(const Consult& asked, const GroupTurn& turn, const Now& now) {
+Action Lane::onConsulted(const Consult& asked, const GroupTurn& turn, const Now& now) {
   outages_.wentWell(Side::store, now);
   numbers_.consulted(asked.group, turn);
   return proceed(now);
@@ -230,31 +231,31 @@ Action Lane::take(std::size_t max, BootTime until) {
   return ask(std::move(take));
 }
 
-Action Lane::took(Share share, const Now& now) {
-  if (share.asked) outages_.wentWell(Side::source, now);
-  state_.histories.know(std::move(share.histories));
-  for (MessageHeldBack& other : share.heldBack) state_.tell(std::move(other));
-  numbers_.took(share);
-  supply_.areCounted = share.areCounted;
-  supply_.mayReadOn = share.mayReadOn;
-  if (state_.role == Role::lane && share.areCounted) delivery_.bringTokens(share.messages);
-  if (state_.role == Role::lane && queue_.granted() >= queue_.size())
-    queue_.grant(std::max(queue_.granted(), queue_.size() + share.covered));
-  if (share.asked) {
+Action Lane::onTaken(Assignment assignment, const Now& now) {
+  if (assignment.asked) outages_.wentWell(Side::source, now);
+  state_.histories.know(std::move(assignment.histories));
+  for (MessageHeldBack& other : assignment.heldBack) state_.tell(std::move(other));
+  numbers_.onTaken(assignment);
+  supply_.areCounted = assignment.areCounted;
+  supply_.mayReadOn = assignment.mayReadOn;
+  if (state_.role == Role::lane && assignment.areCounted) delivery_.bringTokens(assignment.messages);
+  if (state_.role == Role::lane && queue_.startable() >= queue_.size())
+    queue_.setStartable(std::max(queue_.startable(), queue_.size() + assignment.startable));
+  if (assignment.asked) {
     supply_.topped = true;
-    supply_.dry = share.dry;
+    supply_.dry = assignment.dry;
     sweeper_.mayGoOn();
   }
-  queue_.add(std::move(share.messages));
-  inWork_.came(queue_);
-  if (share.survey && inWork_.isUnread()) return surveyed(*share.survey, now);
+  queue_.add(std::move(assignment.messages));
+  inWork_.onArrived(queue_);
+  if (assignment.scan && inWork_.isUnread()) return scanned(*assignment.scan, now);
   if (queue_.size() == 0 && !inWork_.isUnread() && !numbers_.isVisiting()) return emptied(now);
-  if (queue_.settled() > 0 && queue_.settled() == queue_.size()) state_.booking.ends = true;
+  if (queue_.settled() > 0 && queue_.settled() == queue_.size()) state_.pendingWrites.ends = true;
   return proceed(now);
 }
 
-Action Lane::surveyed(const Survey& survey, const Now& now) {
-  inWork_.surveyed(queue_, survey);
+Action Lane::scanned(const SuspectScan& scan, const Now& now) {
+  inWork_.scanned(queue_, scan);
   if (queue_.suspects() > 0) state_.tell(SuspectsFound{queue_.suspects(), inWork_.together(queue_)});
   if (state_.role == Role::total) sweeper_.start(now.boot);
   return proceed(now);
@@ -270,15 +271,15 @@ Action Lane::emptied(const Now& now) {
   return over(state_.options.idleWait > 0ms && !now.stopAsked);
 }
 
-Action Lane::loaded(const supply::Ready& ready, std::vector<Message> messages, std::vector<MessageHistory> histories,
-                    const Now& now) {
+Action Lane::onLoaded(const supply::Ready& ready, std::vector<Message> messages, std::vector<MessageHistory> histories,
+                      const Now& now) {
   outages_.wentWell(Side::store, now);
   state_.histories.know(std::move(histories));
   numbers_.loaded(ready);
   if (state_.role == Role::lane && supply_.areCounted) delivery_.bringTokens(messages);
   queue_.addKept(std::move(messages));
-  if (state_.role == Role::lane && !state_.takesFirst()) queue_.grant(0);  // they are on no record
-  inWork_.came(queue_);
+  if (state_.role == Role::lane && !state_.takesFirst()) queue_.setStartable(0);  // they are on no record
+  inWork_.onArrived(queue_);
   return proceed(now);
 }
 
@@ -286,7 +287,7 @@ Action Lane::loaded(const supply::Ready& ready, std::vector<Message> messages, s
 
 Head Lane::headOf(const Now& now) const {
   Head head{.isFirst = queue_.settled() == 0,
-            .isNamed = queue_.granted() > 0,
+            .isNamed = queue_.startable() > 0,
             .mayHaveCome = queue_.held() == 0 && delivery_.remembersAny(),
             .place = queue_.settled(),
             .isCounted = state_.role == Role::total ? now.isLimited : supply_.areCounted,
@@ -330,8 +331,8 @@ Action Lane::decide(Delivery::Decision decision, const Now& now) {
 /// What the transaction says of others, or of this one, is durable first.
 Action Lane::giveBack(const Delivery::GivesBack& how, const Now& now) {
   parkUntil_ = how.until;
-  const Booking& booking = state_.booking;
-  if (queue_.settled() > 0 || booking.record || booking.cleared || (how.ran && !state_.log.lines().empty()))
+  const PendingWrites& pendingWrites = state_.pendingWrites;
+  if (queue_.settled() > 0 || pendingWrites.record || pendingWrites.cleared || (how.ran && !state_.log.lines().empty()))
     return commit(now);
   return how.ran ? ask(Abandon{}) : proceed(now);
 }
@@ -344,15 +345,15 @@ Action Lane::settle(bool ran, bool wasDeadLettered, const Now& now) {
   return proceed(now);
 }
 
-Action Lane::turned(std::optional<BootTime> heldUntil, const Now& now) {
+Action Lane::onTurned(std::optional<BootTime> heldUntil, const Now& now) {
   return decide(delivery_.turned(heldUntil, now), now);
 }
-Action Lane::begun(std::vector<Message> others, const Now& now) {
+Action Lane::onBegun(std::vector<Message> others, const Now& now) {
   return decide(delivery_.begun(std::move(others)), now);
 }
-Action Lane::looked(bool known, const Now& now) { return decide(delivery_.looked(known), now); }
+Action Lane::onLooked(bool known, const Now& now) { return decide(delivery_.looked(known), now); }
 
-Action Lane::admitted(Admission admission, const Now& now) {
+Action Lane::onAdmitted(Admission admission, const Now& now) {
   if (!std::exchange(joining_, false)) return decide(delivery_.admitted(admission, now), now);
   if (admission == Admission::fresh) return joinHead(now);
   // It is asked about again when those are done that wait for each other.
@@ -360,7 +361,7 @@ Action Lane::admitted(Admission admission, const Now& now) {
   return decide(delivery_.known(headOf(now), admission, now), now);
 }
 
-Action Lane::ran(const Outcome& outcome, const Now& now) {
+Action Lane::onRan(const Outcome& outcome, const Now& now) {
   return queue_.joined() > 0 ? ranTogether(outcome, now) : decide(delivery_.ran(outcome, now), now);
 }
 
@@ -368,11 +369,11 @@ Action Lane::ran(const Outcome& outcome, const Now& now) {
 std::optional<Action> Lane::reconsider(const Now& now) {
   const bool mayStart = !now.stopAsked && now.mayBegin;
   if (mayStart || queue_.settled() > 0 || delivery_.hasTaken()) return std::nullopt;
-  state_.booking.news.clear();
+  state_.pendingWrites.news.clear();
   return ask(Abandon{});
 }
 
-Action Lane::inquired(const ConsumerState& found, const Now& now) {
+Action Lane::onInquired(const ConsumerState& found, const Now& now) {
   outages_.wentWell(Side::store, now);
   delivery_.inquired(found);
   return proceed(now);
@@ -380,19 +381,19 @@ Action Lane::inquired(const ConsumerState& found, const Now& now) {
 
 // --- what is forgotten
 
-Action Lane::lookedAt(const std::optional<WallTime>& storesClock, const Now& now) {
+Action Lane::onClockRead(const std::optional<WallTime>& storesClock, const Now& now) {
   outages_.wentWell(Side::store, now);
   sweeper_.lookedAt(storesClock, now);
   return queue_.settled() == 0 && queue_.size() == 0 ? commit(now) : proceed(now);
 }
 
-Action Lane::pruned(const Pruned& pruned, const Now& now) {
+Action Lane::onPruned(const Pruned& pruned, const Now& now) {
   outages_.wentWell(Side::store, now);
   sweeper_.pruned(pruned, now);
   return proceed(now);
 }
 
-Action Lane::logPruned(std::size_t removed, const Now& now) {
+Action Lane::onLogPruned(std::size_t removed, const Now& now) {
   outages_.wentWell(Side::store, now);
   sweeper_.logPruned(removed, now);
   return proceed(now);
@@ -400,7 +401,7 @@ Action Lane::logPruned(std::size_t removed, const Now& now) {
 
 // The lane's answers without a value, and its failures: what is tried again, what a message has to answer for, and what
 // ends the term.
-Action Lane::did(const Now& now) {
+Action Lane::onDone(const Now& now) {
   if (asked<Commit>()) return committed(now);
   if (asked<Undo>()) return decide(delivery_.undone(now), now);
   if (asked<WriteDeadLetter>()) {
@@ -429,9 +430,9 @@ Action Lane::did(const Now& now) {
   return proceed(now);
 }
 
-Action Lane::foundKey(const Now& now) { return decide(delivery_.foundKey(), now); }
+Action Lane::onKeyFound(const Now& now) { return decide(delivery_.foundKey(), now); }
 
-Action Lane::failed(const Error& error, const Now& now) {
+Action Lane::onFailed(const Error& error, const Now& now) {
   const bool mayHaveLanded = isOutcomeUnknown(error.code) || asked<Resolve>();
   if (!mayHaveLanded) parkUntil_.reset();
   if (phase_ == Phase::leaving) {
@@ -452,7 +453,7 @@ Action Lane::failed(const Error& error, const Now& now) {
   return storeFailed(error, now);
 }
 
-Action Lane::unidentified(const Error& error, const Now& now) { return sourceFailed(error, now); }
+Action Lane::onUnidentified(const Error& error, const Now& now) { return sourceFailed(error, now); }
 
 Action Lane::commitFailed(const Error& error, const Now& now) {
   if (isOutcomeUnknown(error.code)) {
@@ -465,7 +466,7 @@ Action Lane::commitFailed(const Error& error, const Now& now) {
   if (isRefusal(error) && queue_.settled() > 1) {
     queue_.separate();
     forgetTransaction();
-    queue_.grant(1);
+    queue_.setStartable(1);
     return proceed(now);
   }
   return storeFailed(error, now);
@@ -487,7 +488,7 @@ Action Lane::undoneByOthers(const Error& error, const Now& now) {
   forgetTransaction();
   if (times > 2) return troubled(Side::store, error, now);
   if (times == 1) state_.tell(Warned{"a batch is handled again: " + error.message()});
-  if (times > 1) queue_.grant(std::min<std::size_t>(queue_.granted(), 1));
+  if (times > 1) queue_.setStartable(std::min<std::size_t>(queue_.startable(), 1));
   return proceed(now);
 }
 
@@ -498,7 +499,7 @@ Action Lane::overstrained(const Error& error, const Now& now) {
   queue_.separate();
   forgetTransaction();
   if (alone) return decide(delivery_.overstrained(headOf(now), error.message(), now), now);
-  queue_.grant(1);
+  queue_.setStartable(1);
   return proceed(now);
 }
 
@@ -506,7 +507,7 @@ Action Lane::storeFailed(const Error& error, const Now& now) {
   if (delivery_.hasTaken()) return takenRefused(error, now);
   const bool ofMessage = asked<Admit>() || (asked<Commit>() && queue_.settled() == 1);
   if (ofMessage && isRefusal(error)) {
-    const MessageId& id = asked<Admit>() ? queue_.head()->id : queue_.letters().front()->id;
+    const MessageId& id = asked<Admit>() ? queue_.head()->id : queue_.messages().front()->id;
     return refusedByStore(id, error, error.is(Errc::commitRefused), now);
   }
   forgetTransaction();
@@ -528,7 +529,7 @@ Action Lane::sourceFailed(const Error& error, const Now& now) {
     queue_.leave();
     forgetTransaction();
   }
-  state_.booking.ends = queue_.settled() > 0;
+  state_.pendingWrites.ends = queue_.settled() > 0;
   return isTransient(error) ? troubled(Side::source, error, now) : quit(error);
 }
 
@@ -552,9 +553,9 @@ Action Lane::troubled(Side side, const Error& error, const Now& now) {
 
 /// The commit that takes it may or may not have happened. If it has, nobody will see the message again.
 void Lane::forgoWhatMayBeTaken(const std::string& why) {
-  if (!state_.booking.takes || committer_.isOutcomeKnown()) return;
-  state_.booking.takes = false;
-  state_.tell(MessageForgone{queue_.letters().front()->id.value, "it may have been taken: " + why});
+  if (!state_.pendingWrites.takes || committer_.isOutcomeKnown()) return;
+  state_.pendingWrites.takes = false;
+  state_.tell(MessageForgone{queue_.messages().front()->id.value, "it may have been taken: " + why});
 }
 
 void Lane::lose(const std::string& why) {
@@ -583,7 +584,7 @@ bool Lane::joins(const Now& now) const {
   if (!state_.together || taken < queue_.apart() || queue_.areAlone() || taken >= queue_.size()) return false;
   if (queue_.held() > 0 && taken >= queue_.held()) return false;
   if (numbers_.turnOf(*queue_.head()) > supply::Turn::next) return false;
-  const std::size_t most = std::min({queue_.granted(), committer_.size(), queue_.size()});
+  const std::size_t most = std::min({queue_.startable(), committer_.size(), queue_.size()});
   if (taken >= most || now.transactionIsFull) return false;
   const bool lonely = queue_.joined() == 0 && most - taken < 2;
   if (lonely || state_.takesFirst() || outages_.storeIsAway() || delivery_.remembersAny() || delivery_.hasRun())
@@ -610,7 +611,7 @@ Action Lane::joinHead(const Now& now) {
 /// Nothing has happened yet but keys in the transaction: a leader that leaves gives them up.
 Action Lane::joinOrRun(const Now& now) {
   if (now.stopAsked || !now.mayBegin) {
-    state_.booking.news.clear();
+    state_.pendingWrites.news.clear();
     return ask(Abandon{});
   }
   if (joins(now)) return join(now);
@@ -619,14 +620,15 @@ Action Lane::joinOrRun(const Now& now) {
 
 Action Lane::ranTogether(const Outcome& outcome, const Now& now) {
   if (outcome.kind == Outcome::Kind::done) {
-    for (const Letter& letter : queue_.joinedOnes()) state_.log.ended(letter->id, 1, AttemptEnd::done, {}, now.wall);
+    for (const MessagePtr& message : queue_.joinedOnes())
+      state_.log.ended(message->id, 1, AttemptEnd::done, {}, now.wall);
     queue_.settleJoined();
-    state_.booking.succeeded = state_.booking.ends = true;
+    state_.pendingWrites.succeeded = state_.pendingWrites.ends = true;
     return proceed(now);
   }
   if (!now.stopAsked) state_.tell(BatchSplit{queue_.joined(), outcome.reason});
   queue_.separate();
-  state_.booking.news.clear();
+  state_.pendingWrites.news.clear();
   return ask(Abandon{});
 }
 
@@ -635,7 +637,7 @@ Action Lane::ranTogether(const Outcome& outcome, const Now& now) {
 /// Whoever waits, for whatever, is not in work.
 bool Lane::headWaits(const Now& now) const {
   if (!state_.namesEach()) return false;
-  const bool failed = state_.booking.record && !state_.booking.charges;
+  const bool failed = state_.pendingWrites.record && !state_.pendingWrites.charges;
   return failed || now.boot < notBefore() || (queue_.settled() > 0 && now.isLimited);
 }
 
@@ -646,15 +648,17 @@ bool Lane::isAtRest() const noexcept {
 
 Action Lane::commit(const Now& now) {
   sweeper_.glance(now);
-  const Booking& booking = state_.booking;
-  const bool cameHome = queue_.settled() == 0 && !booking.charges && (booking.record || booking.cleared);
+  const PendingWrites& pendingWrites = state_.pendingWrites;
+  const bool cameHome =
+      queue_.settled() == 0 && !pendingWrites.charges && (pendingWrites.record || pendingWrites.cleared);
   const bool leaves = phase_ == Phase::leaving || now.stopAsked;
-  Commit commit = committer_.close(queue_,
-                                   inWork_.next(queue_, {.closes = leaves || state_.takesFirst() || headWaits(now),
-                                                         .cameHome = cameHome,
-                                                         .batch = committer_.size(),
-                                                         .elsewhere = booking.leavesSuccessors || numbers_.readies()}),
-                                   sweeper_.toBook(), now);
+  Commit commit =
+      committer_.close(queue_,
+                       inWork_.next(queue_, {.closes = leaves || state_.takesFirst() || headWaits(now),
+                                             .cameHome = cameHome,
+                                             .batch = committer_.size(),
+                                             .elsewhere = pendingWrites.leavesSuccessors || numbers_.readies()}),
+                       sweeper_.toBook(), now);
   commit.undo = delivery_.leavesMark();
   commit.numbers = numbers_.writes();
   return ask(std::move(commit));
@@ -677,21 +681,21 @@ Action Lane::committed(const Now& now) {
 }
 
 void Lane::noteRecord(const Now& now) {
-  Booking& booking = state_.booking;
-  if (booking.charges) return delivery_.chargeIsDurable(booking.record->id);
-  if (booking.cleared || booking.record) delivery_.forgetCharge();
-  if (!booking.record || booking.record->state != AttemptState::blocked || phase_ == Phase::leaving) return;
+  PendingWrites& pendingWrites = state_.pendingWrites;
+  if (pendingWrites.charges) return delivery_.chargeIsDurable(pendingWrites.record->id);
+  if (pendingWrites.cleared || pendingWrites.record) delivery_.forgetCharge();
+  if (!pendingWrites.record || pendingWrites.record->state != AttemptState::blocked || phase_ == Phase::leaving) return;
   auto news =
-      state_.histories.block.raise(*queue_.head(), *booking.record, now.boot, longestRetryDelay(state_.options));
-  if (news) booking.news.push_back(*std::move(news));
+      state_.histories.block.raise(*queue_.head(), *pendingWrites.record, now.boot, longestRetryDelay(state_.options));
+  if (news) pendingWrites.news.push_back(*std::move(news));
 }
 
 void Lane::report(const Now& now) {
   if (queue_.settled() > 0) delivery_.runIsDurable();
-  if (state_.booking.takes) {
-    delivery_.take(queue_.letters().front());
+  if (state_.pendingWrites.takes) {
+    delivery_.take(queue_.messages().front());
   } else if (delivery_.hasTaken()) {
-    const Letter done = delivery_.closeTaken();
+    const MessagePtr done = delivery_.closeTaken();
     delivery_.takeTokens({&done->id, 1});
     committer_.report(1, done->position, 1, now);
   } else if (queue_.settled() > 0) {
@@ -700,15 +704,15 @@ void Lane::report(const Now& now) {
   committer_.tellNews();
 }
 
-Action Lane::acknowledged(Receipt receipt, const Now& now) {
+Action Lane::onAcknowledged(Receipt receipt, const Now& now) {
   supply_.mayReadOn = receipt.mayReadOn;
   return leaveQueue(std::move(receipt), now);
 }
 
 Action Lane::leaveQueue(Receipt receipt, const Now& now) {
   if (queue_.held() == 0) delivery_.acknowledged(queue_.settled());
-  if (!state_.booking.takes)
-    for (const Letter& letter : queue_.settledOnes()) delivery_.takeTokens({&letter->id, 1});
+  if (!state_.pendingWrites.takes)
+    for (const MessagePtr& message : queue_.settledOnes()) delivery_.takeTokens({&message->id, 1});
   queue_.leave();
   forgetTransaction();
   // Where each is named when it begins, a record that names nobody does not say that the term is over.
@@ -737,7 +741,7 @@ bool Lane::mayRelease() const noexcept {
 std::vector<supply::SequenceState> Lane::groupStates() {
   if (state_.role != Role::lane) return {};
   return numbers_.giveUpAll([this](const GroupId& group) {
-    return std::ranges::any_of(queue_.letters(), [&](const Letter& letter) { return letter->group == group; });
+    return std::ranges::any_of(queue_.messages(), [&](const MessagePtr& message) { return message->group == group; });
   });
 }
 
@@ -749,7 +753,7 @@ Park Lane::park() {
   Park park{.parked = {.messages = {}, .group = queue_.head()->group},
             .until = *std::exchange(parkUntil_, std::nullopt)};
   const LaneQueue::Group group = queue_.takeGroup();
-  for (const Letter& letter : group.fromSource) park.parked.messages.push_back(*letter);
+  for (const MessagePtr& message : group.fromSource) park.parked.messages.push_back(*message);
   for (const MessageId& id : group.ids) park.parked.histories.push_back(state_.histories.take(id));
   park.parked.unbegun = delivery_.takeTokens(group.ids);
   park.parked.sequence = numbers_.giveUp(park.parked.group);
@@ -766,7 +770,7 @@ void Lane::forgetTransaction() noexcept {
   numbers_.undone();
 }
 
-Action Lane::resolved(CommitFate fate, const Now& now) {
+Action Lane::onResolved(CommitFate fate, const Now& now) {
   if (std::exchange(repeats_, false)) {  // either way
     committer_.outcomeIsKnown();
     outages_.wentWell(Side::store, now);

@@ -57,31 +57,31 @@ class Lane {
   bool isAtRest() const noexcept;
 
   // Answers to the last action.
-  Action did(const Now& now);
-  Action failed(const Error& error, const Now& now);
+  Action onDone(const Now& now);
+  Action onFailed(const Error& error, const Now& now);
   /// To a Claim: the queue could not be asked which one it is.
-  Action unidentified(const Error& error, const Now& now);
-  Action recalled(const ConsumerState& left, const Now& now);
-  Action reopened(std::vector<NumberedGroup> groups, const Now& now);
-  Action consulted(const Consult& asked, const GroupTurn& turn, const Now& now);
-  Action loaded(const supply::Ready& ready, std::vector<Message> messages, std::vector<MessageHistory> histories,
-                const Now& now);
-  Action took(Share share, const Now& now);
-  Action turned(std::optional<BootTime> heldUntil, const Now& now);
-  Action begun(std::vector<Message> others, const Now& now);
-  Action acknowledged(Receipt receipt, const Now& now);
-  Action looked(bool known, const Now& now);
-  Action admitted(Admission admission, const Now& now);
+  Action onUnidentified(const Error& error, const Now& now);
+  Action onRecalled(const ConsumerState& left, const Now& now);
+  Action onReopened(std::vector<NumberedGroup> groups, const Now& now);
+  Action onConsulted(const Consult& asked, const GroupTurn& turn, const Now& now);
+  Action onLoaded(const supply::Ready& ready, std::vector<Message> messages, std::vector<MessageHistory> histories,
+                  const Now& now);
+  Action onTaken(Assignment assignment, const Now& now);
+  Action onTurned(std::optional<BootTime> heldUntil, const Now& now);
+  Action onBegun(std::vector<Message> others, const Now& now);
+  Action onAcknowledged(Receipt receipt, const Now& now);
+  Action onLooked(bool known, const Now& now);
+  Action onAdmitted(Admission admission, const Now& now);
   /// The store has the key already of the message that was to become a dead letter.
-  Action foundKey(const Now& now);
-  Action ran(const Outcome& outcome, const Now& now);
+  Action onKeyFound(const Now& now);
+  Action onRan(const Outcome& outcome, const Now& now);
   /// Other lanes kept the lane waiting for a transaction. Nullopt: the handler starts nevertheless.
   std::optional<Action> reconsider(const Now& now);
-  Action resolved(CommitFate fate, const Now& now);
-  Action lookedAt(const std::optional<WallTime>& storesClock, const Now& now);
-  Action pruned(const Pruned& pruned, const Now& now);
-  Action logPruned(std::size_t removed, const Now& now);
-  Action inquired(const ConsumerState& found, const Now& now);
+  Action onResolved(CommitFate fate, const Now& now);
+  Action onClockRead(const std::optional<WallTime>& storesClock, const Now& now);
+  Action onPruned(const Pruned& pruned, const Now& now);
+  Action onLogPruned(std::size_t removed, const Now& now);
+  Action onInquired(const ConsumerState& found, const Now& now);
 
   /// While it waits for the answer to its last action: nothing has come from there since then; it has come after all.
   void overdue(Side side, BootTime since, const Now& now) { outages_.overdue(side, since, now); }
@@ -132,7 +132,7 @@ class Lane {
   Action takeAheadOrCommit(const Now& now);
   std::size_t room() const noexcept;
   Action take(std::size_t max, BootTime until);
-  Action surveyed(const Survey& survey, const Now& now);
+  Action scanned(const SuspectScan& scan, const Now& now);
   Action emptied(const Now& now);
   Action beginHead(const Now& now);
   Head headOf(const Now& now) const;

@@ -23,17 +23,17 @@ namespace tenure::consuming {
 
 class LaneQueue {
  public:
-  std::span<const Letter> letters() const noexcept { return std::span{letters_}.subspan(first_); }
-  std::span<const Letter> settledOnes() const noexcept { return letters().first(settled_); }
-  std::span<const Letter> joinedOnes() const noexcept { return letters().subspan(settled_, joined_); }
-  const Letter& head() const noexcept { return letters_[first_ + settled_ + joined_]; }
-  std::size_t size() const noexcept { return letters_.size() - first_; }
+  std::span<const MessagePtr> messages() const noexcept { return std::span{messages_}.subspan(first_); }
+  std::span<const MessagePtr> settledOnes() const noexcept { return messages().first(settled_); }
+  std::span<const MessagePtr> joinedOnes() const noexcept { return messages().subspan(settled_, joined_); }
+  const MessagePtr& head() const noexcept { return messages_[first_ + settled_ + joined_]; }
+  std::size_t size() const noexcept { return messages_.size() - first_; }
   std::size_t settled() const noexcept { return settled_; }
   std::size_t joined() const noexcept { return joined_; }
   std::size_t held() const noexcept { return held_; }
   std::size_t apart() const noexcept { return apart_; }
   std::size_t suspects() const noexcept { return suspects_; }
-  std::size_t granted() const noexcept { return granted_; }
+  std::size_t startable() const noexcept { return startable_; }
   bool isSuspect() const noexcept { return settled_ < suspects_; }
   bool narrows() const noexcept { return narrows_; }
   bool areAlone() const noexcept { return suspects_ > 0 && !narrows_; }
@@ -41,41 +41,41 @@ class LaneQueue {
   // What comes.
 
   void add(std::vector<Message> messages) {
-    if (first_ * 2 >= letters_.size()) compact();  // a long one is not moved for a few
-    letters_.reserve(letters_.size() + messages.size());
-    for (Message& message : messages) letters_.push_back(sealed(std::move(message)));
+    if (first_ * 2 >= messages_.size()) compact();  // a long one is not moved for a few
+    messages_.reserve(messages_.size() + messages.size());
+    for (Message& message : messages) messages_.push_back(sealed(std::move(message)));
   }
   /// Kept ones, behind those that are held already.
   void addKept(std::vector<Message> messages) {
     TENURE_ASSERT(settled_ == 0 && joined_ == 0);
-    const auto place = letters_.begin() + static_cast<std::ptrdiff_t>(first_ + held_);
+    const auto place = messages_.begin() + static_cast<std::ptrdiff_t>(first_ + held_);
     held_ += messages.size();
-    std::vector<Letter> kept;
+    std::vector<MessagePtr> kept;
     for (Message& message : messages) kept.push_back(sealed(std::move(message)));
-    letters_.insert(place, kept.begin(), kept.end());
+    messages_.insert(place, kept.begin(), kept.end());
   }
   /// The places of dropped messages are taken by those for which they stood.
   void addSuccessors(std::vector<Message> successors) {
     for (Message& successor : successors) {
-      const auto begin = letters_.begin() + static_cast<std::ptrdiff_t>(first_);
-      const auto place = std::ranges::upper_bound(begin, letters_.end(), successor.position, {},
-                                                  [](const Letter& letter) { return letter->position; });
-      letters_.insert(place, sealed(std::move(successor)));
+      const auto begin = messages_.begin() + static_cast<std::ptrdiff_t>(first_);
+      const auto place = std::ranges::upper_bound(begin, messages_.end(), successor.position, {},
+                                                  [](const MessagePtr& message) { return message->position; });
+      messages_.insert(place, sealed(std::move(successor)));
     }
   }
   /// A source delivers again in order, so what was in work is at its front.
-  void findSuspects(const Survey& survey) {
+  void findSuspects(const SuspectScan& scan) {
     for (std::size_t i = 0; i < size(); ++i)
-      if (survey.named.contains(letters()[i]->id)) suspects_ = i + 1;
-    if (survey.first > 0) suspects_ = std::max(suspects_, std::min(held_ + survey.first, size()));
+      if (scan.named.contains(messages()[i]->id)) suspects_ = i + 1;
+    if (scan.first > 0) suspects_ = std::max(suspects_, std::min(held_ + scan.first, size()));
   }
   void suspectAll() noexcept {
     suspects_ = size();
-    if (!narrows_) granted_ = size();
+    if (!narrows_) startable_ = size();
   }
   void narrow(bool narrows) noexcept { narrows_ = narrows; }
   void setSuspects(std::size_t suspects) noexcept { suspects_ = suspects; }
-  void grant(std::size_t messages) noexcept { granted_ = messages; }
+  void setStartable(std::size_t messages) noexcept { startable_ = messages; }
 
   // The open transaction.
 
@@ -92,7 +92,7 @@ class LaneQueue {
   void leave() noexcept {
     held_ -= std::min(held_, settled_);
     apart_ -= std::min(apart_, settled_);
-    for (std::size_t i = 0; i < settled_; ++i) letters_[first_ + i].reset();
+    for (std::size_t i = 0; i < settled_; ++i) messages_[first_ + i].reset();
     first_ += settled_;
   }
 
@@ -101,44 +101,44 @@ class LaneQueue {
   /// What came from the source will come again.
   void drop() {
     compact();
-    letters_.resize(held_);
+    messages_.resize(held_);
   }
   struct Group {
-    std::vector<Letter> fromSource;
+    std::vector<MessagePtr> fromSource;
     std::vector<MessageId> ids;  // and of those that were kept
   };
   /// The head and what follows it in its group.
   Group takeGroup() {
     TENURE_ASSERT(settled_ == 0);
-    const Letter first = head();
+    const MessagePtr first = head();
     Group group;
     LaneQueue stays;
     stays.narrows_ = narrows_;
     for (std::size_t i = 0; i < size(); ++i) {
-      const Letter& letter = letters()[i];
-      if (first->group.value.empty() ? i == 0 : letter->group == first->group) {
-        group.ids.push_back(letter->id);
-        if (i >= held_) group.fromSource.push_back(letter);
+      const MessagePtr& message = messages()[i];
+      if (first->group.value.empty() ? i == 0 : message->group == first->group) {
+        group.ids.push_back(message->id);
+        if (i >= held_) group.fromSource.push_back(message);
         continue;
       }
       if (i < held_) ++stays.held_;
-      if (i < granted_) ++stays.granted_;
+      if (i < startable_) ++stays.startable_;
       if (i < suspects_) ++stays.suspects_;
       if (i < apart_) ++stays.apart_;
-      stays.letters_.push_back(letter);
+      stays.messages_.push_back(message);
     }
-    if (granted_ > size()) stays.granted_ = granted_;
+    if (startable_ > size()) stays.startable_ = startable_;
     *this = std::move(stays);
     return group;
   }
 
  private:
   void compact() {
-    letters_.erase(letters_.begin(), letters_.begin() + static_cast<std::ptrdiff_t>(first_));
+    messages_.erase(messages_.begin(), messages_.begin() + static_cast<std::ptrdiff_t>(first_));
     first_ = 0;
   }
 
-  std::vector<Letter> letters_;  // from first_ on
+  std::vector<MessagePtr> messages_;  // from first_ on
   std::size_t first_ = 0;
   std::size_t held_ = 0;
   std::size_t settled_ = 0;
@@ -146,7 +146,7 @@ class LaneQueue {
   std::size_t apart_ = 0;
   std::size_t suspects_ = 0;
   bool narrows_ = false;
-  std::size_t granted_ = 0;
+  std::size_t startable_ = 0;
 };
 
 }  // namespace tenure::consuming

@@ -149,14 +149,14 @@ void LaneRunner::hurry(BootTime by) noexcept {
 
 // --- the context, and waiting
 
-Action LaneRunner::perform(Attach& attach) { return did(context_.attach(attach)); }
+Action LaneRunner::perform(Attach& attach) { return onDone(context_.attach(attach)); }
 
 Action LaneRunner::perform(Take& take) {
   context_.reportProgress();
-  Result<Share> share = context_.take(std::move(take));
-  if (!share) return lane_->failed(share.error(), now());
-  foretell(share->messages);
-  return lane_->took(std::move(*share), now());
+  Result<Assignment> assignment = context_.take(std::move(take));
+  if (!assignment) return lane_->onFailed(assignment.error(), now());
+  foretell(assignment->messages);
+  return lane_->onTaken(std::move(*assignment), now());
 }
 
 /// Not of a child process: what it does is in no transaction, and nothing but the store's own word may start it.
@@ -166,25 +166,25 @@ void LaneRunner::foretell(std::span<const Message> messages) {
 
 Action LaneRunner::perform(TakeTurn& turn) {
   const std::optional<BootTime> heldUntil = context_.takeTurn(turn.group);
-  return lane_->turned(heldUntil, now());
+  return lane_->onTurned(heldUntil, now());
 }
 
-Action LaneRunner::perform(Begin& begin) { return lane_->begun(context_.begin(*begin.message), now()); }
+Action LaneRunner::perform(Begin& begin) { return lane_->onBegun(context_.begin(*begin.message), now()); }
 
 Action LaneRunner::perform(Park& park) {
   context_.park(std::move(park.parked), park.until);
-  return lane_->did(now());
+  return lane_->onDone(now());
 }
 
 Action LaneRunner::perform(Release& release) {
   context_.release(std::move(release.states));
-  return lane_->did(now());
+  return lane_->onDone(now());
 }
 
 Action LaneRunner::perform(Acknowledge& acknowledge) {
-  if (!term_->valid()) return lane_->failed(Errc::leaseLost, now());
+  if (!term_->valid()) return lane_->onFailed(Errc::leaseLost, now());
   Result<Receipt> receipt = context_.acknowledge(acknowledge);
-  return receipt ? lane_->acknowledged(std::move(*receipt), now()) : lane_->failed(receipt.error(), now());
+  return receipt ? lane_->onAcknowledged(std::move(*receipt), now()) : lane_->onFailed(receipt.error(), now());
 }
 
 Action LaneRunner::perform(Wait& wait) {
@@ -193,7 +193,7 @@ Action LaneRunner::perform(Wait& wait) {
   context_.rests(lane_->isAtRest());
   clock_.waitUntil(until, stop_);
   context_.rests(false);
-  return lane_->did(now());
+  return lane_->onDone(now());
 }
 
 Action LaneRunner::perform(Return& over) { return over; }  // run() has seen it
@@ -208,20 +208,20 @@ Action LaneRunner::perform(Quit& quit) {
 
 Action LaneRunner::perform(Claim&) {
   const Result<QueueIdentity> queue = context_.identity();
-  if (!queue) return lane_->unidentified(queue.error(), now());
+  if (!queue) return lane_->onUnidentified(queue.error(), now());
   if (!queue->value.empty()) store_.serve(*queue);
-  return did(store_.claim(*term_));
+  return onDone(store_.claim(*term_));
 }
 
 Action LaneRunner::perform(Recall&) {
   const Result<ConsumerState> left = context_.recall(name_, now().wall);
-  return left ? lane_->recalled(*left, now()) : lane_->failed(left.error(), now());
+  return left ? lane_->onRecalled(*left, now()) : lane_->onFailed(left.error(), now());
 }
 
 Action LaneRunner::perform(Reopen&) {
   context_.reportProgress();
   Result<std::vector<NumberedGroup>> groups = store_.openGroups(name_);
-  return groups ? lane_->reopened(*std::move(groups), now()) : lane_->failed(groups.error(), now());
+  return groups ? lane_->onReopened(*std::move(groups), now()) : lane_->onFailed(groups.error(), now());
 }
 
 Action LaneRunner::perform(Declare& declaration) {
@@ -229,7 +229,7 @@ Action LaneRunner::perform(Declare& declaration) {
   abandon();
   Result<void> done = begin();
   if (done) done = transaction_->recordFact(name_, declaration.window);
-  return did(commitAlone(std::move(done)));
+  return onDone(commitAlone(std::move(done)));
 }
 
 /// What is not about messages has a transaction of its own.
@@ -243,30 +243,30 @@ Result<void> LaneRunner::commitAlone(Result<void> done) {
 Action LaneRunner::perform(Inquire&) {
   context_.reportProgress();
   const Result<ConsumerState> found = store_.consumerState(name_);
-  return found ? lane_->inquired(*found, now()) : lane_->failed(found.error(), now());
+  return found ? lane_->onInquired(*found, now()) : lane_->onFailed(found.error(), now());
 }
 
 Action LaneRunner::perform(Look& look) {
   const Result<std::vector<Admission>> known = store_.known(name_, {look.message.get(), 1});
-  if (!known) return lane_->failed(known.error(), now());
-  return lane_->looked(known->front() != Admission::fresh, now());
+  if (!known) return lane_->onFailed(known.error(), now());
+  return lane_->onLooked(known->front() != Admission::fresh, now());
 }
 
 Action LaneRunner::perform(LookAtClock&) {
   context_.reportProgress();
   const auto clock = store_.clock();
-  return clock ? lane_->lookedAt(*clock, now()) : lane_->failed(clock.error(), now());
+  return clock ? lane_->onClockRead(*clock, now()) : lane_->onFailed(clock.error(), now());
 }
 
 Action LaneRunner::perform(Prune& prune) {
   context_.reportProgress();
-  if (!term_->valid()) return lane_->failed(Errc::leaseLost, now());
+  if (!term_->valid()) return lane_->onFailed(Errc::leaseLost, now());
   prune.step.consumer = name_;
   if (prune.step.after.empty())  // once a pass
     if (const Result<void> forgotten = forgetAttempts(prune); !forgotten)
-      return lane_->failed(forgotten.error(), now());
+      return lane_->onFailed(forgotten.error(), now());
   const Result<Pruned> pruned = store_.prune(*term_, prune.step);
-  return pruned ? lane_->pruned(*pruned, now()) : lane_->failed(pruned.error(), now());
+  return pruned ? lane_->onPruned(*pruned, now()) : lane_->onFailed(pruned.error(), now());
 }
 
 /// Of messages that nobody delivers any more: whatever took them from their queue, their records would stay for ever.
@@ -290,16 +290,16 @@ Result<void> LaneRunner::forgetAttempts(const Prune& prune) {
 
 Action LaneRunner::perform(PruneLog& prune) {
   context_.reportProgress();
-  if (!term_->valid()) return lane_->failed(Errc::leaseLost, now());
+  if (!term_->valid()) return lane_->onFailed(Errc::leaseLost, now());
   prune.step.consumer = name_;
   const Result<std::size_t> removed = store_.pruneLog(*term_, prune.step);
-  return removed ? lane_->logPruned(*removed, now()) : lane_->failed(removed.error(), now());
+  return removed ? lane_->onLogPruned(*removed, now()) : lane_->onFailed(removed.error(), now());
 }
 
 Action LaneRunner::perform(Resolve&) {
   const Result<CommitFate> fate = store_.resolve(*term_);
-  if (!fate) return lane_->failed(fate.error(), now());
-  return lane_->resolved(*fate, now());
+  if (!fate) return lane_->onFailed(fate.error(), now());
+  return lane_->onResolved(*fate, now());
 }
 
 // What the runner does in the open transaction: keys, handlers, the commit, and numbers.
@@ -355,18 +355,18 @@ void LaneRunner::end() noexcept {
 /// The store refused: nothing of the transaction may stay.
 Action LaneRunner::refused(const Error& error) {
   abandon();
-  return lane_->failed(error, now());
+  return lane_->onFailed(error, now());
 }
 
-Action LaneRunner::did(const Result<void>& result) {
-  return result ? lane_->did(now()) : lane_->failed(result.error(), now());
+Action LaneRunner::onDone(const Result<void>& result) {
+  return result ? lane_->onDone(now()) : lane_->onFailed(result.error(), now());
 }
 
-void LaneRunner::letGo() noexcept { abandon(); }
+void LaneRunner::release() noexcept { abandon(); }
 
 Action LaneRunner::perform(Abandon&) {
   abandon();
-  return lane_->did(now());
+  return lane_->onDone(now());
 }
 
 Action LaneRunner::perform(Admit& asked) {
@@ -375,18 +375,18 @@ Action LaneRunner::perform(Admit& asked) {
   if (ready && asked.mark) ready = transaction_->mark();
   if (!ready) return refused(ready.error());
   const Result<Admission> admission = transaction_->admit(name_, message.id, digestOf(message.body), MessageFate::done);
-  return admission ? lane_->admitted(*admission, now()) : refused(admission.error());
+  return admission ? lane_->onAdmitted(*admission, now()) : refused(admission.error());
 }
 
 Action LaneRunner::perform(Undo&) {
   const Result<void> undone = transaction_->rollbackToMark();
-  return undone ? lane_->did(now()) : refused(undone.error());
+  return undone ? lane_->onDone(now()) : refused(undone.error());
 }
 
 Action LaneRunner::perform(WriteDeadLetter& deadLetter) {
   const Result<bool> deadLettered = book(deadLetter);
   if (!deadLettered) return refused(deadLettered.error());
-  return *deadLettered ? lane_->did(now()) : lane_->foundKey(now());
+  return *deadLettered ? lane_->onDone(now()) : lane_->onKeyFound(now());
 }
 
 Result<bool> LaneRunner::book(const WriteDeadLetter& deadLetter) {
@@ -410,7 +410,7 @@ Action LaneRunner::perform(Commit& commit) {
   context_.reportProgress();
   const Result<void> committed = book(commit);
   if (committed) end();
-  return committed ? lane_->did(now()) : refused(committed.error());
+  return committed ? lane_->onDone(now()) : refused(committed.error());
 }
 
 Result<void> LaneRunner::book(const Commit& commit) {
@@ -464,7 +464,7 @@ Action LaneRunner::perform(HandleTogether& asked) {
   if (auto other = reconsider()) return *std::move(other);
   std::vector<Message> messages;
   messages.reserve(asked.messages.size());
-  for (const Letter& letter : asked.messages) messages.push_back(*letter);
+  for (const MessagePtr& message : asked.messages) messages.push_back(*message);
   return ran(called(handlers_.many, BatchDelivery{messages, handed(), *term_, 1}));
 }
 
@@ -482,7 +482,7 @@ Action LaneRunner::ran(Outcome outcome) {
     outcome = Outcome::retryLater("cut, as its leader was asked to leave: " + outcome.reason);
     heard.stopAsked = true;  // a lane hears of it a moment after its handler
   }
-  return lane_->ran(outcome, heard);
+  return lane_->onRan(outcome, heard);
 }
 
 bool LaneRunner::isCut(const Outcome& outcome) const noexcept {
@@ -505,17 +505,17 @@ Action LaneRunner::perform(Consult& consult) {
   if (const Result<void> ready = begin(); !ready) return refused(ready.error());
   const Result<GroupTurn> turn = transaction_->turnOf(name_, consult.group);
   if (alone) abandon();
-  return turn ? lane_->consulted(consult, *turn, now()) : refused(turn.error());
+  return turn ? lane_->onConsulted(consult, *turn, now()) : refused(turn.error());
 }
 
 Action LaneRunner::perform(Load& load) {
   context_.reportProgress();
   Result<std::vector<Message>> messages = keptMessages(load.ready);
   abandon();
-  if (!messages) return lane_->failed(messages.error(), now());
+  if (!messages) return lane_->onFailed(messages.error(), now());
   foretell(*messages);
   std::vector<MessageHistory> histories = context_.historiesOf(*messages);
-  return lane_->loaded(load.ready, *std::move(messages), std::move(histories), now());
+  return lane_->onLoaded(load.ready, *std::move(messages), std::move(histories), now());
 }
 
 Result<std::vector<Message>> LaneRunner::keptMessages(const supply::Ready& ready) {

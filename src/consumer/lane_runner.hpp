@@ -94,7 +94,7 @@ class LaneRunner final {
   /// From any thread: no answer is waited for longer than until then.
   void hurry(BootTime by) noexcept;
   /// Whatever is open is rolled back.
-  void letGo() noexcept;
+  void release() noexcept;
   /// Before the lanes: where all groups stand, for them.
   std::vector<supply::SequenceState> takeSequenceStates() { return lane_->takeSequenceStates(); }
   std::vector<MessageHistory> takeHistories() { return lane_->takeHistories(); }
@@ -165,7 +165,7 @@ class LaneRunner final {
   void end() noexcept;
   void abandon() noexcept;
   Action refused(const Error& error);
-  Action did(const Result<void>& result);
+  Action onDone(const Result<void>& result);
 
   IWorkerContext& context_;
   IFencedStore& store_;

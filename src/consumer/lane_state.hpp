@@ -17,7 +17,7 @@
 
 #include "consumer/charges.hpp"
 #include "consumer/clock_watch.hpp"
-#include "consumer/streak.hpp"
+#include "consumer/dead_letter_streak.hpp"
 #include "consumer/sweep_pace.hpp"
 #include "consumer/values.hpp"
 #include "messages/headers.hpp"
@@ -106,7 +106,7 @@ class AttemptLog {
 /// What the lanes of a term share.
 struct Notes {
   explicit Notes(const ConsumerOptions& options) : streak(options), clock(options.keepIdsFor) {}
-  Streak streak;
+  DeadLetterStreak streak;
   std::mutex clockMutex;
   ClockWatch clock;  // under the mutex: each lane looks at it when it commits
   StuckAlarm stuck;
@@ -182,7 +182,7 @@ class Histories {
 };
 
 /// What the open transaction will say of its messages.
-struct Booking {
+struct PendingWrites {
   std::optional<AttemptRecord> record{};  // of the head
   std::optional<MessageId> cleared{};     // whose attempts are over
   std::vector<EventBody> news{};          // told when it is durable
@@ -218,7 +218,7 @@ struct LaneState {
     return takesSkips ? nullptr : headerOf(message, skipHeader);
   }
   void tell(EventBody body) { news.push_back(std::move(body)); }
-  Streak& streak() const noexcept { return notes->streak; }
+  DeadLetterStreak& streak() const noexcept { return notes->streak; }
 
   const ConsumerOptions options;
   const Role role;
@@ -229,7 +229,7 @@ struct LaneState {
   Histories histories;
   AttemptLog log;
   CoalescedSet coalesced;  // for whom the runs of the open transaction stand
-  Booking booking;
+  PendingWrites pendingWrites;
   std::vector<EventBody> news;  // worth telling now
 };
 

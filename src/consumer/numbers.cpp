@@ -28,8 +28,8 @@ Turn Numbers::turnOf(const Message& message) const { return sequencer_ ? sequenc
 
 void Numbers::keep(const Message& message, const Now& now) {
   sequencer_->keep(message, now.wall);
-  state_.booking.news.push_back(MessageKept{message.id.value, message.group.value, *supply::numberOf(message),
-                                            sequencer_->expected(message.group)});
+  state_.pendingWrites.news.push_back(MessageKept{message.id.value, message.group.value, *supply::numberOf(message),
+                                                  sequencer_->expected(message.group)});
 }
 
 void Numbers::settle(const Message& message, const Now& now) {
@@ -63,7 +63,7 @@ void Numbers::tellOf(const supply::Gap& gap) {
 
 void Numbers::skip(const supply::Gap& gap, const Now& now) {
   sequencer_->skip(gap, now.wall);
-  state_.booking.news.push_back(GapSkipped{gap.group.value, gap.first, gap.last});
+  state_.pendingWrites.news.push_back(GapSkipped{gap.group.value, gap.first, gap.last});
 }
 
 Numbers::Tending Numbers::tend(const Situation& situation, const Now& now) {
@@ -72,7 +72,7 @@ Numbers::Tending Numbers::tend(const Situation& situation, const Now& now) {
   if (state_.role == Role::recovery && !situation.expects) return {};
   // What was ready when a predecessor died may have been in work, on the record of a lane.
   if (auto ready = sequencer_->ready(situation.atMost)) return Load{*std::move(ready)};
-  if (state_.role == Role::recovery || !situation.isSurveyed || now.boot < nextGapCheck_) return {};
+  if (state_.role == Role::recovery || !situation.isScanned || now.boot < nextGapCheck_) return {};
   tellOfGaps(now);
   if (const auto gap = sequencer_->overdue(now.wall); gap && !situation.mayStillCome)
     if (Tending tending = tendGap(*gap); tending.index() != 0) return tending;
@@ -107,10 +107,10 @@ Numbers::Tending Numbers::tendGap(const supply::Gap& gap) const {
   return GiveUp{gap};
 }
 
-void Numbers::took(Share& share) {
+void Numbers::onTaken(Assignment& assignment) {
   if (!sequencer_) return;
-  if (share.sequence) sequencer_->adopt(*std::move(share.sequence));
-  visit_ = std::move(share.visit);
+  if (assignment.sequence) sequencer_->adopt(*std::move(assignment.sequence));
+  visit_ = std::move(assignment.visit);
 }
 
 std::optional<supply::SequenceState> Numbers::giveUp(const GroupId& group) {

@@ -50,15 +50,15 @@ class Numbers {
   using Tending = std::variant<std::monostate, Load, GiveUp, Error>;
   struct Situation {
     std::size_t atMost = 0;
-    bool isSurveyed = true;
+    bool isScanned = true;
     bool mayStillCome = false;  // what is missing: not all that waits at the source was seen
     bool expects = false;       // a predecessor may have died of some
   };
   Tending tend(const Situation& situation, const Now& now);
-  void loaded(const supply::Ready& ready) { sequencer_->took(ready); }
+  void loaded(const supply::Ready& ready) { sequencer_->onTaken(ready); }
 
   // From the scheduler, and to it.
-  void took(Share& share);
+  void onTaken(Assignment& assignment);
   bool isVisiting() const noexcept { return visit_.has_value(); }
   bool hasReady() const { return sequencer_ && sequencer_->ready(1); }
   std::optional<supply::SequenceState> giveUp(const GroupId& group);

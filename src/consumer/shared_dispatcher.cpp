@@ -15,7 +15,7 @@ SharedDispatcher::SharedDispatcher(supply::Dispatcher dispatcher, std::size_t la
 
 // --- lanes
 
-Share SharedDispatcher::take(std::size_t lane, std::size_t max, BootTime until, const std::stop_token& stop) {
+Assignment SharedDispatcher::take(std::size_t lane, std::size_t max, BootTime until, const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   const auto canTake = [&] {
     const std::optional<BootTime> turn = nextTurn(lane);
@@ -39,25 +39,25 @@ Share SharedDispatcher::take(std::size_t lane, std::size_t max, BootTime until, 
   }
   if (closed_ || stop.stop_requested() || joinsAt(lane) > clock_.now()) {
     wakeLane();
-    Share none;
+    Assignment none;
     none.dry = true;
     return none;
   }
-  Share share = shareOf(lane, dispatcher_.take(lane, max, clock_.now()));
+  Assignment assignment = assignmentOf(lane, dispatcher_.take(lane, max, clock_.now()));
   wakeLane();
   callForLook();
   if (dispatcher_.wantsMore()) callReader(Call::whenItWaits);
-  return share;
+  return assignment;
 }
 
-Share SharedDispatcher::takeAhead(std::size_t lane, std::size_t max) {
+Assignment SharedDispatcher::takeAhead(std::size_t lane, std::size_t max) {
   const std::lock_guard lock(mutex_);
-  Share share;
-  share.dry = true;
-  if (closed_ || !dispatcher_.hasPlenty()) return share;
-  share = shareOf(lane, dispatcher_.sweep(lane, max, clock_.now()));
+  Assignment assignment;
+  assignment.dry = true;
+  if (closed_ || !dispatcher_.hasPlenty()) return assignment;
+  assignment = assignmentOf(lane, dispatcher_.sweep(lane, max, clock_.now()));
   if (dispatcher_.wantsMore()) callReader(Call::whenItWaits);
-  return share;
+  return assignment;
 }
 
 /// When it may take something; nullopt: there is nothing.
@@ -84,18 +84,18 @@ void SharedDispatcher::callForLook() {
   if (dispatcher_.wantsLook()) callReader(Call::atOnce);
 }
 
-Share SharedDispatcher::shareOf(std::size_t lane, supply::Dispatcher::Share given) {
+Assignment SharedDispatcher::assignmentOf(std::size_t lane, supply::Dispatcher::Assignment given) {
   if (!given.messages.empty()) lanes_[lane].took = clock_.now();
-  Share share;
-  share.messages = std::move(given.messages);
-  share.covered = given.covered;
-  share.areCounted = given.areCounted;
-  share.dry = share.messages.empty();
-  share.heldBack = std::move(given.heldBack);
-  share.histories = extractPasts(share.messages);
-  if (given.isVisit) share.visit = Visit{GroupId{given.group}, given.allowed};
-  if (given.isVisit || !share.messages.empty()) share.sequence = sequenceStates_.take(GroupId{given.group});
-  return share;
+  Assignment assignment;
+  assignment.messages = std::move(given.messages);
+  assignment.startable = given.startable;
+  assignment.areCounted = given.areCounted;
+  assignment.dry = assignment.messages.empty();
+  assignment.heldBack = std::move(given.heldBack);
+  assignment.histories = extractPasts(assignment.messages);
+  if (given.isVisit) assignment.visit = Visit{GroupId{given.group}, given.allowed};
+  if (given.isVisit || !assignment.messages.empty()) assignment.sequence = sequenceStates_.take(GroupId{given.group});
+  return assignment;
 }
 
 std::vector<MessageHistory> SharedDispatcher::extractPasts(std::span<const Message> messages) {
@@ -125,9 +125,9 @@ std::vector<Message> SharedDispatcher::begin(const Message& message) {
 
 Receipt SharedDispatcher::acknowledge(std::size_t lane, const Acknowledge& done, bool alsoAtSource) {
   const std::lock_guard lock(mutex_);
-  for (const Letter& letter : done.settled) {
-    const bool isDropped = std::ranges::find(done.dropped, letter->position) != done.dropped.end();
-    dispatcher_.finish(lane, *letter, !isDropped, !alsoAtSource);
+  for (const MessagePtr& message : done.settled) {
+    const bool isDropped = std::ranges::find(done.dropped, message->position) != done.dropped.end();
+    dispatcher_.finish(lane, *message, !isDropped, !alsoAtSource);
   }
   for (const GroupId& group : done.unbegun) dispatcher_.giveBack(group, 1, clock_.now());
   if (!done.unbegun.empty()) ready_->notifyAll();
@@ -205,14 +205,14 @@ void SharedDispatcher::remember(std::vector<MessageHistory> histories) {
   }
 }
 
-void SharedDispatcher::suspect(std::unordered_set<MessageId> ids, std::size_t front, std::size_t window) {
+void SharedDispatcher::suspect(std::unordered_set<MessageId> ids, std::size_t unrecordedWindow, std::size_t window) {
   const std::lock_guard lock(mutex_);
-  dispatcher_.suspect(std::move(ids), front, window);
+  dispatcher_.suspect(std::move(ids), unrecordedWindow, window);
 }
 
-Share SharedDispatcher::takeSuspects(std::size_t lane, std::size_t max) {
+Assignment SharedDispatcher::takeSuspects(std::size_t lane, std::size_t max) {
   const std::lock_guard lock(mutex_);
-  return shareOf(lane, dispatcher_.takeSuspects(lane, max));
+  return assignmentOf(lane, dispatcher_.takeSuspects(lane, max));
 }
 
 bool SharedDispatcher::hasSuspects(std::size_t lane) const {

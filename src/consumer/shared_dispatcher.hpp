@@ -49,9 +49,9 @@ class SharedDispatcher {
   // Lanes.
 
   /// Waits for a group until then, or until a stop.
-  Share take(std::size_t lane, std::size_t max, BootTime until, const std::stop_token& stop);
+  Assignment take(std::size_t lane, std::size_t max, BootTime until, const std::stop_token& stop);
   /// Before it has begun all that it has: none where another lane might do without.
-  Share takeAhead(std::size_t lane, std::size_t max);
+  Assignment takeAhead(std::size_t lane, std::size_t max);
   /// A handler is about to start: for whom else.
   std::vector<Message> begin(const Message& message);
   Receipt acknowledge(std::size_t lane, const Acknowledge& done, bool alsoAtSource);
@@ -75,8 +75,8 @@ class SharedDispatcher {
 
   void remember(std::vector<AttemptRecord> attempts);
   void remember(std::vector<MessageHistory> histories);
-  void suspect(std::unordered_set<MessageId> ids, std::size_t front, std::size_t window);
-  Share takeSuspects(std::size_t lane, std::size_t max);
+  void suspect(std::unordered_set<MessageId> ids, std::size_t unrecordedWindow, std::size_t window);
+  Assignment takeSuspects(std::size_t lane, std::size_t max);
   /// Waiting, or in this lane's hands.
   bool hasSuspects(std::size_t lane) const;
   void trust();
@@ -131,7 +131,7 @@ class SharedDispatcher {
     std::atomic<Duration> progress{};
   };
 
-  Share shareOf(std::size_t lane, supply::Dispatcher::Share given);
+  Assignment assignmentOf(std::size_t lane, supply::Dispatcher::Assignment given);
   std::vector<MessageHistory> extractPasts(std::span<const Message> messages);
   void put(supply::SequenceState state);
   enum class Call { whenItWaits, atOnce };

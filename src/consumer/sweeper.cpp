@@ -42,7 +42,7 @@ void Sweeper::pruned(const Pruned& pruned, const Now& now) {
     distrust(clock.isLeaders() ? ClockWatch::Whose::leader : ClockWatch::Whose::store,
              clock.distrust(*pruned.future, now.wall + clockOffset_));
   }
-  pruner_.did(pruned, now.boot);
+  pruner_.onPruned(pruned, now.boot);
   looked_ = !pruner_.isBetweenPasses() && !pruned.future;
   if (pruned.future) pruner_.rest(now.boot);
   for (EventBody& body : pruner_.takeNews()) state_.tell(std::move(body));
@@ -95,7 +95,7 @@ Pruning Pruner::step(WallTime wall) const {
   return {.consumer = {}, .before = before, .now = wall, .after = after_, .atMost = SweepPace::step};
 }
 
-void Pruner::did(const Pruned& pruned, BootTime now) {
+void Pruner::onPruned(const Pruned& pruned, BootTime now) {
   kept_ += pruned.looked - pruned.removed;
   removed_ += pruned.removed;
   after_ = pruned.last;

@@ -29,7 +29,7 @@ class Pruner {
   bool isDue(bool idle, BootTime now) const noexcept;
   /// The next step, as of `wall`.
   Pruning step(WallTime wall) const;
-  void did(const Pruned& pruned, BootTime now);
+  void onPruned(const Pruned& pruned, BootTime now);
   /// Not now: with the next pass from the beginning.
   void rest(BootTime now);
   bool isBetweenPasses() const noexcept { return after_.empty(); }

@@ -11,24 +11,24 @@ TotalOrder::TotalOrder(const ConsumerOptions& options) : looks_(options.delivery
 
 void TotalOrder::recalled(const InWork& left, const RecoveryWindow& theirs) {
   if (!looks_) return;  // whatever was in work is either taken or was not begun
-  survey_.named = {left.ids.begin(), left.ids.end()};
-  const bool namedByLanes = theirs.lanes > 0 && !survey_.named.empty();
-  horizon_ = std::max(namedByLanes ? theirs.window : survey_.named.size(), left.more ? theirs.front : 0);
+  scan_.named = {left.ids.begin(), left.ids.end()};
+  const bool namedByLanes = theirs.lanes > 0 && !scan_.named.empty();
+  horizon_ = std::max(namedByLanes ? theirs.window : scan_.named.size(), left.more ? theirs.unrecordedWindow : 0);
   // Where there may be more, those that were named stand for nobody: one behind each may have been in work as well.
-  if (left.more) survey_.first = theirs.front + (coalescer_ ? survey_.named.size() : 0);
+  if (left.more) scan_.first = theirs.unrecordedWindow + (coalescer_ ? scan_.named.size() : 0);
 }
 
 void TotalOrder::attached(const std::optional<std::vector<MessageId>>& suspects) {
   if (coalescer_) coalescer_->clear();
   waiting_.clear();
-  isSurveyed_ = dry_ = asked_ = false;
+  isScanned_ = dry_ = asked_ = false;
   if (!suspects) return;
-  survey_ = {.named = {suspects->begin(), suspects->end()}};
-  horizon_ = survey_.named.size();
+  scan_ = {.named = {suspects->begin(), suspects->end()}};
+  horizon_ = scan_.named.size();
 }
 
 bool TotalOrder::mustReadOn() const noexcept {
-  if (isSurveyed_ || dry_ || horizon_ == 0) return false;
+  if (isScanned_ || dry_ || horizon_ == 0) return false;
   // Of those that a predecessor coalesced it may have begun one that is far behind.
   return coalescer_ ? coalescer_->mayReadOn() : waiting_.size() < horizon_;
 }
@@ -45,9 +45,9 @@ void TotalOrder::receive(std::vector<Message> messages, const std::optional<Mess
   dry_ = messages.empty();
   if (coalescer_) {
     using Named = supply::Coalescer::Named;
-    std::unordered_set<MessageId> named = survey_.named;
+    std::unordered_set<MessageId> named = scan_.named;
     if (ran) named.insert(*ran);
-    const bool wasTheOnlyOne = survey_.named.size() == 1 && survey_.first == 0 && !ran;
+    const bool wasTheOnlyOne = scan_.named.size() == 1 && scan_.first == 0 && !ran;
     coalescer_->sift(messages, named, wasTheOnlyOne ? Named::standForOthers : Named::standAlone);
   }
   if (waiting_.empty())
@@ -56,17 +56,17 @@ void TotalOrder::receive(std::vector<Message> messages, const std::optional<Mess
     waiting_.insert(waiting_.end(), std::move_iterator(messages.begin()), std::move_iterator(messages.end()));
 }
 
-Share TotalOrder::take() {
-  Share share{.messages = std::exchange(waiting_, {})};
-  share.areCounted = limitsAnything();
-  share.asked = std::exchange(asked_, false);
-  share.dry = dry_;
-  share.mayReadOn = !coalescer_ || coalescer_->mayReadOn();
-  if (!std::exchange(isSurveyed_, true)) {
-    share.survey = std::exchange(survey_, {});
+Assignment TotalOrder::take() {
+  Assignment assignment{.messages = std::exchange(waiting_, {})};
+  assignment.areCounted = limitsAnything();
+  assignment.asked = std::exchange(asked_, false);
+  assignment.dry = dry_;
+  assignment.mayReadOn = !coalescer_ || coalescer_->mayReadOn();
+  if (!std::exchange(isScanned_, true)) {
+    assignment.scan = std::exchange(scan_, {});
     horizon_ = 0;
   }
-  return share;
+  return assignment;
 }
 
 std::vector<Message> TotalOrder::begin(const Message& message, BootTime now) {
@@ -79,14 +79,14 @@ std::vector<Message> TotalOrder::begin(const Message& message, BootTime now) {
 Receipt TotalOrder::done(const Acknowledge& done) {
   Receipt receipt;
   if (!coalescer_) return receipt;
-  for (const Letter& letter : done.settled) {
-    const bool isDropped = std::ranges::find(done.dropped, letter->position) != done.dropped.end();
+  for (const MessagePtr& message : done.settled) {
+    const bool isDropped = std::ranges::find(done.dropped, message->position) != done.dropped.end();
     if (isDropped)
-      coalescer_->dropped(*letter);
+      coalescer_->dropped(*message);
     else
-      coalescer_->ran(*letter);
+      coalescer_->ran(*message);
     receipt.readAgain = receipt.readAgain || coalescer_->leavesStubs();
-    for (Message& successor : coalescer_->left({letter.get(), 1})) receipt.successors.push_back(std::move(successor));
+    for (Message& successor : coalescer_->left({message.get(), 1})) receipt.successors.push_back(std::move(successor));
   }
   receipt.mayReadOn = coalescer_->mayReadOn();
   return receipt;

@@ -1,7 +1,7 @@
 /// Intake and scheduler of total order, which is one group on one lane: all goes on as it comes. Pure.
 ///
 ///     source ─► receive: sift (pipeline/coalescer.hpp) ─► take ─► done ─► a successor comes next, at its place
-///                  └ survey, before the first of a term: as far as a predecessor can have gone
+///                  └ scan, before the first of a term: as far as a predecessor can have gone
 ///
 /// A source delivers again in order, so what was in work is at its front; who may be suspect is said with the first
 /// share, and is the lane's to know from then on.
@@ -33,10 +33,10 @@ class TotalOrder {
   std::size_t wants(std::size_t atMost) const noexcept;
   /// No messages: the source has none. `ran`: whose run is over already.
   void receive(std::vector<Message> messages, const std::optional<MessageId>& ran);
-  /// The next share is the first since it was attached: it says who may be suspect, and has to hold so many.
-  bool mustSurvey() const noexcept { return !isSurveyed_; }
+  /// The next assignment is the first since it was attached: it says who may be suspect, and has to hold so many.
+  bool mustScan() const noexcept { return !isScanned_; }
   bool mustReadOn() const noexcept;
-  Share take();
+  Assignment take();
 
   /// It begins: for whom it stands from now on. It takes its token.
   std::vector<Message> begin(const Message& message, BootTime now);
@@ -51,9 +51,9 @@ class TotalOrder {
   const bool looks_;  // for suspects
   std::optional<supply::Coalescer> coalescer_;
   supply::Throttle throttle_;
-  Survey survey_;
+  SuspectScan scan_;
   std::size_t horizon_ = 0;
-  bool isSurveyed_ = false;
+  bool isScanned_ = false;
   std::vector<Message> waiting_;
   bool asked_ = false;  // since the last share
   bool dry_ = false;    // the last time

@@ -22,8 +22,8 @@ std::size_t batchLimitOf(const ConsumerOptions& options) noexcept {
 
 RecoveryWindow recoveryWindowOf(const ConsumerOptions& options) noexcept {
   const std::size_t lanes = options.ordering.lanes;
-  if (lanes == 0) return {.front = batchLimitOf(options)};
-  return {.front = batchLimitOf(options) * lanes, .lanes = lanes, .window = options.laneWindow};
+  if (lanes == 0) return {.unrecordedWindow = batchLimitOf(options)};
+  return {.unrecordedWindow = batchLimitOf(options) * lanes, .lanes = lanes, .window = options.laneWindow};
 }
 
 }  // namespace tenure::consuming

@@ -113,16 +113,16 @@ class HeadOfLineBlock {
 };
 
 /// A message as all parts hand it on: nobody changes it, and it lives as long as anybody has it.
-using Letter = std::shared_ptr<const Message>;
-inline Letter sealed(Message message) { return std::make_shared<const Message>(std::move(message)); }
+using MessagePtr = std::shared_ptr<const Message>;
+inline MessagePtr sealed(Message message) { return std::make_shared<const Message>(std::move(message)); }
 
 /// What the source has to know of a message to acknowledge it.
-inline std::vector<Message> stubsOf(std::span<const Letter> letters) {
-  std::vector<Message> stubs(letters.size());
-  for (std::size_t i = 0; i < letters.size(); ++i) {
-    stubs[i].id = letters[i]->id;
-    stubs[i].enqueuedAt = letters[i]->enqueuedAt;
-    stubs[i].position = letters[i]->position;
+inline std::vector<Message> stubsOf(std::span<const MessagePtr> messages) {
+  std::vector<Message> stubs(messages.size());
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    stubs[i].id = messages[i]->id;
+    stubs[i].enqueuedAt = messages[i]->enqueuedAt;
+    stubs[i].position = messages[i]->position;
   }
   return stubs;
 }
@@ -169,21 +169,21 @@ struct Visit {
 };
 
 /// Whom a predecessor may have died of: those with these names, and the first so many of what the source delivers.
-struct Survey {
+struct SuspectScan {
   std::unordered_set<MessageId> named;
   std::size_t first = 0;
 };
 
 /// What a lane gets.
-struct Share {
+struct Assignment {
   std::vector<Message> messages;
-  std::size_t covered = 0;  // the first of them that may begin without being on record
+  std::size_t startable = 0;  // the first of them that may begin without being on record
   std::vector<MessageHistory> histories{};
   bool areCounted = false;                          // each start, by a rate limit
   std::optional<supply::SequenceState> sequence{};  // of their group, or the visited one, where it is known
   std::optional<Visit> visit{};
   std::vector<MessageHeldBack> heldBack{};  // what others have to wait for
-  std::optional<Survey> survey{};           // the source was read as far as a predecessor can have gone
+  std::optional<SuspectScan> scan{};        // the source was read as far as a predecessor can have gone
   bool asked = true;                        // the source, or the scheduler, for more
   bool dry = false;                         // and had none in the end
   bool mayReadOn = true;                    // before the next one begins, for those that it may stand for

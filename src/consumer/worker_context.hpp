@@ -90,7 +90,7 @@ class IWorkerContext {
   /// Of the queue, where it is kept elsewhere than with the store; else empty.
   virtual Result<QueueIdentity> identity() { return QueueIdentity{}; }
   virtual Result<void> attach(const Attach& attach) = 0;
-  virtual Result<Share> take(Take take) = 0;
+  virtual Result<Assignment> take(Take take) = 0;
   /// Groups of which nothing is left in its hands are free. Of those that follow numbers: where they stand.
   virtual void release(std::vector<supply::SequenceState> states) = 0;
   virtual void park(Parked parked, BootTime until) = 0;

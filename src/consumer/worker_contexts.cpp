@@ -21,13 +21,13 @@ Result<void> Engine::TotalContext::attach(const Attach& attach) {
   return attached;
 }
 
-Result<Share> Engine::TotalContext::take(Take take) {
-  const bool surveys = order().mustSurvey();
-  while (!surveys || order().mustReadOn()) {
+Result<Assignment> Engine::TotalContext::take(Take take) {
+  const bool scans = order().mustScan();
+  while (!scans || order().mustReadOn()) {
     Result<std::vector<Message>> messages = of_.source.fetch(order().wants(take.max), take.until, stopToken());
     if (!messages) return messages.error();
     order().receive(std::move(*messages), take.ran);
-    if (!surveys) break;
+    if (!scans) break;
   }
   return order().take();
 }
@@ -60,8 +60,8 @@ Result<ConsumerState> Engine::RecoveryContext::recall(const ConsumerName& consum
   const RecoveryWindow theirs = left->facts.window.value_or(own);
   expects_ = !inWork.ids.empty() || inWork.more;
   // A record that names few suspects names also such as were found in the front, which may reach beyond the window.
-  dispatcher_.suspect({inWork.ids.begin(), inWork.ids.end()}, inWork.more ? theirs.front : 0,
-                      std::max(theirs.front, theirs.window));
+  dispatcher_.suspect({inWork.ids.begin(), inWork.ids.end()}, inWork.more ? theirs.unrecordedWindow : 0,
+                      std::max(theirs.unrecordedWindow, theirs.window));
   dispatcher_.remember(std::move(left->attempts));
   left->attempts.clear();
   return left;
@@ -73,23 +73,23 @@ Result<void> Engine::RecoveryContext::attach(const Attach&) {
   return of_.source.attach(term_);
 }
 
-Result<Share> Engine::RecoveryContext::take(Take take) {
+Result<Assignment> Engine::RecoveryContext::take(Take take) {
   if (take.released) dispatcher_.release(mainWorker, *std::move(take.released));
-  const bool surveys = !filled_;
+  const bool scans = !filled_;
   if (const Result<void> filled = fill(); !filled) return filled.error();
-  Share share = dispatcher_.takeSuspects(mainWorker, take.max);
-  if (!surveys) return share;
+  Assignment assignment = dispatcher_.takeSuspects(mainWorker, take.max);
+  if (!scans) return assignment;
   // All of them are named as long as one is left, also those that are given one by one, as they may have successors.
-  while (share.messages.size() < take.max) {
-    Share more = dispatcher_.takeSuspects(mainWorker, take.max);
+  while (assignment.messages.size() < take.max) {
+    Assignment more = dispatcher_.takeSuspects(mainWorker, take.max);
     if (more.messages.empty()) break;
-    share.messages.insert(share.messages.end(), std::move_iterator(more.messages.begin()),
-                          std::move_iterator(more.messages.end()));
-    share.histories.insert(share.histories.end(), std::move_iterator(more.histories.begin()),
-                           std::move_iterator(more.histories.end()));
+    assignment.messages.insert(assignment.messages.end(), std::move_iterator(more.messages.begin()),
+                               std::move_iterator(more.messages.end()));
+    assignment.histories.insert(assignment.histories.end(), std::move_iterator(more.histories.begin()),
+                                std::move_iterator(more.histories.end()));
   }
-  share.survey = Survey{};  // all that it gets is suspect
-  return share;
+  assignment.scan = SuspectScan{};  // all that it gets is suspect
+  return assignment;
 }
 
 Result<void> Engine::RecoveryContext::fill() {
@@ -119,7 +119,7 @@ Result<ConsumerState> Engine::LaneContext::recall(const ConsumerName& consumer, 
   return ConsumerState{.inWork = *std::move(left)};
 }
 
-Result<Share> Engine::LaneContext::take(Take take) {
+Result<Assignment> Engine::LaneContext::take(Take take) {
   if (take.released) dispatcher_.release(number_, *std::move(take.released));
   if (take.ahead) return dispatcher_.takeAhead(number_, take.max);
   return dispatcher_.take(number_, take.max, take.until, stopToken());

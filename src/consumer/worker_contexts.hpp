@@ -18,7 +18,7 @@ class Engine::TotalContext final : public IWorkerContext {
   Result<ConsumerState> recall(const ConsumerName& consumer, WallTime now) override;
   Result<QueueIdentity> identity() override { return of_.identity(stopToken()); }
   Result<void> attach(const Attach& attach) override;
-  Result<Share> take(Take take) override;
+  Result<Assignment> take(Take take) override;
   void release(std::vector<supply::SequenceState>) override {}
   void park(Parked, BootTime) override {}
   std::optional<BootTime> takeTurn(const GroupId& group) override {
@@ -61,7 +61,7 @@ class Engine::RecoveryContext final : public IWorkerContext {
   Result<ConsumerState> recall(const ConsumerName& consumer, WallTime now) override;
   Result<QueueIdentity> identity() override { return of_.identity(stopToken()); }
   Result<void> attach(const Attach& attach) override;
-  Result<Share> take(Take take) override;
+  Result<Assignment> take(Take take) override;
   void release(std::vector<supply::SequenceState> states) override;
   void park(Parked parked, BootTime until) override;
   std::optional<BootTime> takeTurn(const GroupId& group) override { return dispatcher_.takeSuspectsTurn(group); }
@@ -106,7 +106,7 @@ class Engine::LaneContext final : public IWorkerContext, public IAccessWatch {
   std::size_t lane() const noexcept override { return number_; }
   Result<ConsumerState> recall(const ConsumerName& consumer, WallTime now) override;
   Result<void> attach(const Attach&) override { return {}; }
-  Result<Share> take(Take take) override;
+  Result<Assignment> take(Take take) override;
   void release(std::vector<supply::SequenceState> states) override { dispatcher_.release(number_, std::move(states)); }
   void park(Parked parked, BootTime until) override { dispatcher_.park(number_, std::move(parked), until); }
   std::optional<BootTime> takeTurn(const GroupId& group) override { return dispatcher_.takeTurn(group); }

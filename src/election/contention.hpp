@@ -38,7 +38,7 @@ enum class ElectionPhase {
   readingMarker,  // oldest
   barrier,        // waits for the term before
   marking,        // busy marker sent
-  office,
+  leadership,
   lost,         // term over without our doing; the career is on its way home
   leavingLine,  // its znode is given back, unless the baton was passed to it
   resigning,    // gives its znode back
@@ -89,7 +89,7 @@ class Contention {
   ElectionMachineSettings settings;
   const ElectionPaths paths;
   ElectionPhase phase = ElectionPhase::away;
-  Moment now;
+  Now now;
   bool connected = false;
   std::optional<Own> own;
   std::vector<Action> actions;

@@ -20,7 +20,7 @@
 
 namespace tenure {
 
-// The ways to leave office: what the next term may rely on. A header of its own, light enough for pure machines.
+// The ways to end a leadership: what the next term may rely on. A header of its own, light enough for pure machines.
 
 /// How a term is left.
 enum class Resignation {
@@ -167,14 +167,14 @@ struct Stat {
 enum class Purpose {
   settle,    // a quorum write before a search, so that the list cannot be older than the lost create
   probe,     // check(own): proves the lease
-  markBusy,  // check(own), marker busy: takes office
-  resign,    // check(own), marker idle or over, own deleted: leaves office
+  markBusy,  // check(own), marker busy: becomes leader
+  resign,    // check(own), marker idle or over, own deleted: ends its leadership
   report,    // marker over, after our znode had gone: nobody has to wait for that term of ours
   publish,   // check(own), our own record: that we are ready, or not
   offer,     // check(own), baton: offered to one candidacy, whose znode is written with the same data, or taken back
   answer,    // check(own), baton: we accept the offer, or refuse it
-  baton,     // check(own), what was accepted unchanged, marker: another's, own deleted: leaves office
-  sendBack,  // check(own), another's candidacy deleted: it stood between us and whom the office is meant for
+  baton,     // check(own), what was accepted unchanged, marker: another's, own deleted: ends its leadership
+  sendBack,  // check(own), another's candidacy deleted: it stood between us and whom the leadership is meant for
 };
 struct Write {
   Ticket ticket = 0;
@@ -191,7 +191,7 @@ struct AskLiveness {
   ProcessIdentity process;
 };
 
-struct TakeOffice {
+struct BecomeLeader {
   TermIdentity identity;
   std::chrono::milliseconds sessionTimeout{};
   BootTime confirmedAt{};
@@ -246,7 +246,7 @@ using Input = std::variant<input::Connected, input::Suspended, input::Expired, i
 
 using Action =
     std::variant<action::EnsurePath, action::CheckAcl, action::Read, action::Enrol, action::List, action::Stat,
-                 action::Write, action::Remove, action::AskLiveness, action::TakeOffice, action::ConfirmLease,
+                 action::Write, action::Remove, action::AskLiveness, action::BecomeLeader, action::ConfirmLease,
                  action::ShortenLease, action::LoseTerm, action::EndLease, action::AskHandover, action::HoldWork,
                  action::TellStandby, action::TellNext, action::CloseSession, action::ReportLeft, action::ReportFatal,
                  action::Bequeath, action::Tell>;

@@ -42,7 +42,7 @@ void PauseWatch::ask(bool watched) {
 
 bool PauseWatch::read(Ticket ticket, const Result<Node>& node) {
   if (!isOurs(ticket)) return false;
-  if (at_.phase != ElectionPhase::office) {  // the term has not begun, and asks again
+  if (at_.phase != ElectionPhase::leadership) {  // the term has not begun, and asks again
     dropTickets();
   } else if (!node && node.error().is(Errc::notFound)) {
     heed(std::nullopt);
@@ -81,7 +81,7 @@ void PauseWatch::lookFailed(const Error& error) {
 }
 
 void PauseWatch::heed(std::optional<Pause> pause) {
-  if (at_.phase != ElectionPhase::office) return;
+  if (at_.phase != ElectionPhase::leadership) return;
   if (pause && pause->isOver(at_.now.wall)) pause.reset();
   if (std::exchange(isRead_, true) && pause == pause_) return;
   const std::optional<Pause> before = std::exchange(pause_, std::move(pause));
@@ -98,14 +98,14 @@ void PauseWatch::heed(std::optional<Pause> pause) {
 }
 
 void PauseWatch::cameToRest(FencingToken term) {
-  if (at_.phase != ElectionPhase::office || term != at_.token() || !pause_) return;
+  if (at_.phase != ElectionPhase::leadership || term != at_.token() || !pause_) return;
   at_.tell(CameToRest{inMilliseconds(at_.now.boot - seen_)}, at_.token());
   at_.settings.self.rests = pause_->since;
   record_.publish();
 }
 
 void PauseWatch::tick() {
-  if (at_.phase != ElectionPhase::office) return;
+  if (at_.phase != ElectionPhase::leadership) return;
   if (pause_ && pause_->isOver(at_.now.wall)) heed(std::nullopt);
   if (at_.connected && lookDue_ && at_.now.boot >= *lookDue_) look();
 }

@@ -3,7 +3,7 @@
 ///
 ///     elected ── unread ──► none ⇄ paused ──► paused, and at rest
 ///
-/// The first read of a term is answered after the write that took office, so it sees every pause that was written
+/// The first read of a term is answered after the write that became leader, so it sees every pause that was written
 /// before. A candidate that has accepted the baton reads the pause right after the baton, so that the answer to it is
 /// the newer of the two.
 #pragma once
@@ -16,11 +16,11 @@ class PauseWatch {
  public:
   PauseWatch(Contention& at, OwnRecord& record) : at_(at), record_(record) {}
 
-  /// We have taken office: nothing is read yet.
+  /// We have become leader: nothing is read yet.
   void begin();
   /// We look whether the baton was passed to us.
   void foresee();
-  /// Connected again, in office.
+  /// Connected again, as leader.
   void resume();
   void tick();
   /// When to look again, or when the pause ends: the sooner of both.

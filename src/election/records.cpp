@@ -54,14 +54,14 @@ std::int64_t naturalIn(const Json& json, const char* key) { return std::max<std:
 
 WallTime timeIn(const Json& json, const char* key) { return WallTime{std::chrono::milliseconds{numberIn(json, key)}}; }
 
-void put(Json& json, const std::optional<Moment>& asked) {
+void put(Json& json, const std::optional<Now>& asked) {
   if (!asked) return;
   json["askedBoot"] = std::to_string(asked->boot.time_since_epoch().count());
   json["asked"] = asked->wall.time_since_epoch().count();
 }
 
-std::optional<Moment> askedIn(const Json& json) {
-  const Moment asked{BootTime{Duration{naturalIn(json, "askedBoot")}}, timeIn(json, "asked")};
+std::optional<Now> askedIn(const Json& json) {
+  const Now asked{BootTime{Duration{naturalIn(json, "askedBoot")}}, timeIn(json, "asked")};
   if (asked.wall <= WallTime{} || asked.wall > latest) return std::nullopt;
   return asked;
 }
@@ -223,7 +223,7 @@ CandidateRecord parseCandidateRecord(std::string_view text) {
   record.waitsSince = timeIn(json, "waitsSince");
   record.rests = timeIn(json, "rests");
   if (record.preference != Preference::preferred) return record;
-  // Garbage never moves the office.
+  // Garbage never moves the leadership.
   record.preferredAfter = std::chrono::milliseconds{naturalIn(json, "preferredAfterMs")};
   if (record.preferredAfter == std::chrono::milliseconds{0} || record.preferredAfter > longestPreferredAfter)
     record.preferredAfter = longestPreferredAfter;

@@ -14,10 +14,10 @@
 namespace tenure {
 
 /// Both clocks, read once. Processes on one boot of a machine share the first, others agree on the second at best.
-struct Moment {
+struct Now {
   BootTime boot{};
   WallTime wall{};
-  friend bool operator==(const Moment&, const Moment&) = default;
+  friend bool operator==(const Now&, const Now&) = default;
 };
 
 /// The longest barrier there is: half of the longest session timeout.
@@ -38,12 +38,12 @@ enum class Readiness {
   inaugurated,  // it leads, and its term has begun
 };
 std::string_view toString(Readiness readiness) noexcept;
-/// Whether the office may be handed to somebody who says so. One who does not say is trusted.
+/// Whether the leadership may be handed to somebody who says so. One who does not say is trusted.
 constexpr bool mayFollow(Readiness readiness) noexcept {
   return readiness != Readiness::checking && readiness != Readiness::notReady;
 }
 
-/// Why the office may not be handed to whoever says so and differs from the leader in `differs`; empty: it may.
+/// Why the leadership may not be handed to whoever says so and differs from the leader in `differs`; empty: it may.
 std::string whyNotFollow(Readiness readiness, const std::string& why, const std::string& differs);
 
 /// Digests of what replicas must agree on, by name.
@@ -74,14 +74,14 @@ struct CandidateRecord {
 std::string toJson(const CandidateRecord& record);
 CandidateRecord parseCandidateRecord(std::string_view json);
 
-/// What became of the process that held office.
+/// What became of the process that led.
 enum class HolderFate {
   untold,    // it resigned by itself, when idle; nobody knows, when busy
   outlived,  // its term could not end in order, but it lives
   died,      // its last will has ended the term
 };
 
-/// The last term: in office (busy), or properly ended (idle).
+/// The last term: as leader (busy), or properly ended (idle).
 struct MarkerRecord {
   bool known = false;
   bool busy = true;
@@ -89,15 +89,15 @@ struct MarkerRecord {
   CandidateUuid candidate;
   CandidateId id;
   ProcessIdentity holder;
-  WallTime since{};               // when it began; idle: when it ended, or began where only a last will has ended it
-  std::optional<Moment> asked{};  // idle: when its leader was asked to hand over or to stop, if it was
+  WallTime since{};            // when it began; idle: when it ended, or began where only a last will has ended it
+  std::optional<Now> asked{};  // idle: when its leader was asked to hand over or to stop, if it was
   std::chrono::milliseconds barrierLimit = fullBarrier;
   bool spawns = false;  // the holder's end is not the end of all that it has started
   /// Busy, but proven to be over: who follows looks for what it may have left locked, and waits for nobody.
   bool nothingRuns = false;
   std::string why{};  // of a busy one that is over, for people: why no more than that can be said
   HolderFate fate = HolderFate::untold;
-  LostTerms lost{};  // as the holder knew of them when it took office
+  LostTerms lost{};  // as the holder knew of them when it became leader
 };
 /// Whether it does not say that the holder's process outlived its term.
 bool mayHaveDied(const MarkerRecord& record) noexcept;
@@ -133,14 +133,14 @@ struct BatonRecord {
   enum class State { offered, accepted, refused, passed };
 
   State state = State::offered;
-  FencingToken term;              // the leader's
-  std::string znode;              // name of the candidacy's znode
-  std::int64_t czxid = 0;         // of the same
-  std::string marker{};           // from its acceptance on: the data with which the marker names it the leader
-  std::int32_t metaVersion = 0;   // of the meta that it had read when it accepted
-  std::string whyNot{};           // refused
-  std::optional<Moment> asked{};  // passed: when the leader was asked to hand over or to stop
-  WallTime since{};               // when this was written, by the writer's calendar clock
+  FencingToken term;             // the leader's
+  std::string znode;             // name of the candidacy's znode
+  std::int64_t czxid = 0;        // of the same
+  std::string marker{};          // from its acceptance on: the data with which the marker names it the leader
+  std::int32_t metaVersion = 0;  // of the meta that it had read when it accepted
+  std::string whyNot{};          // refused
+  std::optional<Now> asked{};    // passed: when the leader was asked to hand over or to stop
+  WallTime since{};              // when this was written, by the writer's calendar clock
 };
 std::string toJson(const BatonRecord& record);
 /// Nullopt: nothing is offered, or the text cannot be understood.

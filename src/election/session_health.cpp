@@ -81,7 +81,7 @@ void SessionHealth::probed(BootTime sentAt, const Result<void>& result) {
   probe_ = 0;
   if (!result) return;
   const BootTime confirmedAt = wrote(sentAt);
-  if (at_.phase != ElectionPhase::office) return;
+  if (at_.phase != ElectionPhase::leadership) return;
   lease_->confirm(confirmedAt);
   softLimitTold_ = softLimitTold_ && !lease_->mayBeginWork(at_.now.boot);
   at_.act(action::ConfirmLease{confirmedAt});
@@ -104,7 +104,7 @@ bool SessionHealth::shortenLease() {
 }
 
 bool SessionHealth::checkLease() {
-  if (at_.phase != ElectionPhase::office) return true;
+  if (at_.phase != ElectionPhase::leadership) return true;
   if (!lease_->valid(at_.now.boot)) return false;
   if (!softLimitTold_ && !lease_->mayBeginWork(at_.now.boot)) {
     softLimitTold_ = true;
@@ -119,7 +119,7 @@ std::optional<BootTime> SessionHealth::wakeAt() const {
   if (!at_.connected && awaySince_ && at_.phase != ElectionPhase::closing) also(awayDue_);
   if (visiting() && visit_ == 0) also(visitDue());
   if (probing() && at_.connected && probe_ == 0) also(probeDue_);
-  if (at_.phase == ElectionPhase::office) {
+  if (at_.phase == ElectionPhase::leadership) {
     also(lease_->hardLimit());
     if (!softLimitTold_) also(lease_->softLimit());
   }

@@ -2,7 +2,7 @@
 /// knowledge of the session is, and until when a term of ours is valid.
 ///
 ///     a candidate in line   a visit every sixth of the timeout: a cheap read, so that a lease can count at once
-///     at the barrier, in office   a probe every sixth of the timeout: a write that checks our znode, one at a time
+///     at the barrier, as leader   a probe every sixth of the timeout: a write that checks our znode, one at a time
 ///
 /// What a probe proves counts from when it was sent, and confirms the lease.
 #pragma once
@@ -63,7 +63,7 @@ class SessionHealth {
   void forgetLease() { lease_.reset(); }
   /// A reconnect may have negotiated a shorter timeout. False: nothing has changed.
   bool shortenLease();
-  /// Whether we are in office, or have been in this candidacy.
+  /// Whether we lead, or have been in this candidacy.
   bool hasServed() const noexcept { return lease_.has_value(); }
   /// False: it has run out.
   bool checkLease();
@@ -71,7 +71,9 @@ class SessionHealth {
   std::optional<BootTime> wakeAt() const;
 
  private:
-  bool probing() const noexcept { return at_.phase == ElectionPhase::barrier || at_.phase == ElectionPhase::office; }
+  bool probing() const noexcept {
+    return at_.phase == ElectionPhase::barrier || at_.phase == ElectionPhase::leadership;
+  }
   bool visiting() const noexcept {
     return at_.connected && !probing() && !at_.observes() && at_.phase != ElectionPhase::yielding &&
            at_.phase != ElectionPhase::closing && at_.phase != ElectionPhase::over;

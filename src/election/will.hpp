@@ -1,6 +1,6 @@
 /// What an election leaves to be done should its process die without a word.
 ///
-///     connected ──► close the session ──► in office ──► resign for us, close the session ──► resigning unclean, lost
+///     connected ──► close the session ──► as leader ──► resign for us, close the session ──► resigning unclean, lost
 ///                         ▲                                                                          │
 ///                         └──────────────────────────────────────────────────────────────────────────┘
 ///
@@ -8,7 +8,7 @@
 /// own busy write left it, idle from now on, and the znode gone. So it cannot touch a successor's marker, whenever it
 /// comes. It is left out as soon as a term may end with something still open: after an abort, a loss, or an unknown
 /// outcome the marker stays busy. In a term that followed an unclean one the marker stays busy as well, since whoever
-/// held office then may still hold the store's lock, and a busy marker is what makes a successor look; but it says that
+/// led then may still hold the store's lock, and a busy marker is what makes a successor look; but it says that
 /// nothing runs any more, and so nobody waits. What cannot be proven when the process is dead is said there, too.
 #pragma once
 

@@ -99,12 +99,13 @@ class ErrorStream {
   std::string end_;
 };
 
-/// The conversation with one child's keeper.
+/// The conversation with one child's shim.
 class Conversation {
  public:
-  Conversation(const Guardian& guardian, Line line, ErrorStream errors, const ChildLimits& limits, BootTime until)
-      : guardian_(guardian),
-        line_(std::move(line)),
+  Conversation(const Supervisor& supervisor, IpcChannel channel, ErrorStream errors, const ChildLimits& limits,
+               BootTime until)
+      : supervisor_(supervisor),
+        channel_(std::move(channel)),
         errors_(std::move(errors)),
         limits_(limits),
         until_(until),
@@ -113,7 +114,7 @@ class Conversation {
   Result<ChildEnd> untilItEnds() {
     const std::stop_callback wake(limits_.stop, [this] { eventfd_write(stopEvent_.get(), 1); });
     while (true) {
-      std::array<pollfd, 3> waited{pollfd{line_.descriptor(), POLLIN, 0},
+      std::array<pollfd, 3> waited{pollfd{channel_.descriptor(), POLLIN, 0},
                                    pollfd{stopSent_ ? -1 : stopEvent_.get(), POLLIN, 0},
                                    pollfd{errors_.descriptor(), POLLIN, 0}};
       if (poll(waited.data(), waited.size(), waitMs()) < 0 && errno != EINTR) return failed("poll");
@@ -127,7 +128,7 @@ class Conversation {
           return *std::move(end);
         }
       }
-      guardian_.wake();
+      supervisor_.wake();
       if (limits_.stop.stop_requested() && !stopSent_) sendStop();
       if (limits_.until) sendUntil();
       if (BootClock::now() >= answerDue())
@@ -141,13 +142,13 @@ class Conversation {
  private:
   static constexpr Duration deadlineStep = 5ms;  // below it a moved deadline is not worth a packet
   static constexpr int lookAgainMs = 50;
-  static constexpr int wakeGuardianMs = 1'000;
+  static constexpr int wakeSupervisorMs = 1'000;
 
-  int waitMs() const noexcept { return limits_.until || stopSent_ ? lookAgainMs : wakeGuardianMs; }
+  int waitMs() const noexcept { return limits_.until || stopSent_ ? lookAgainMs : wakeSupervisorMs; }
 
   /// Nullopt: it goes on.
   std::optional<Result<ChildEnd>> hear() {
-    const std::optional<Line::Packet> packet = line_.receive();
+    const std::optional<IpcChannel::Packet> packet = channel_.receive();
     const std::optional<ChildNews> news = packet ? readRecord<ChildNews>(packet->bytes) : std::optional<ChildNews>{};
     if (!news) {
       Result<ChildEnd> end = lost();
@@ -156,8 +157,8 @@ class Conversation {
     }
     if (news->kind == ChildNews::Kind::begun) {
       begunAt_ = BootClock::now();
-      keeper_ = news->keeper;
-      keeperHandle_ = openProcess(keeper_);
+      shim_ = news->shim;
+      shimHandle_ = openProcess(shim_);
       return std::nullopt;
     }
     provenEnd_ = news->report.startError != 0 || news->report.nothingLeft;
@@ -166,9 +167,9 @@ class Conversation {
     return failed("the command could not be started");
   }
 
-  /// Keeper and guardian have let go of the line.
+  /// Shim and supervisor have let go of the channel.
   Result<ChildEnd> lost() const {
-    const Result<void> nothingLeft = guardian_.clearUpAfter(keeper_, keeperHandle_);
+    const Result<void> nothingLeft = supervisor_.clearUpAfter(shim_, shimHandle_);
     if (!nothingLeft && !nothingLeft.error().is(Errc::outcomeUnknown)) return nothingLeft.error();
     return endFrom({SIGKILL, EndCause::shimLost, true, nothingLeft.has_value()});
   }
@@ -177,7 +178,7 @@ class Conversation {
     stopSent_ = true;
     toldAt_ = BootClock::now();
     stopDue_ = toldAt_ + limits_.grace;
-    static_cast<void>(line_.sendRecord(ChildOrder{ChildOrder::Kind::stop, {}}));
+    static_cast<void>(channel_.sendRecord(ChildOrder{ChildOrder::Kind::stop, {}}));
   }
 
   void sendUntil() {
@@ -187,7 +188,7 @@ class Conversation {
     if (same) return;
     until_ = until;
     toldAt_ = BootClock::now();
-    static_cast<void>(line_.sendRecord(ChildOrder{ChildOrder::Kind::until, until}));
+    static_cast<void>(channel_.sendRecord(ChildOrder{ChildOrder::Kind::until, until}));
   }
 
   BootTime answerDue() const {
@@ -195,12 +196,12 @@ class Conversation {
     return killed == BootTime::max() ? killed : std::max(killed, toldAt_) + limits_.answer;
   }
 
-  const Guardian& guardian_;
-  Line line_;
+  const Supervisor& supervisor_;
+  IpcChannel channel_;
   ErrorStream errors_;
-  pid_t keeper_ = 0;
+  pid_t shim_ = 0;
   BootTime begunAt_ = BootClock::now();
-  Descriptor keeperHandle_;
+  Descriptor shimHandle_;
   const ChildLimits& limits_;
   BootTime toldAt_ = BootClock::now();  // the last order; it may name a time that has passed
   BootTime until_;
@@ -221,7 +222,7 @@ std::string ChildEnd::description() const {
   return name != nullptr ? std::string("killed by SIG") + name : "killed by signal " + std::to_string(signal);
 }
 
-Result<ChildEnd> runChild(const Guardian& guardian, const ChildCommand& command, const ChildLimits& limits) {
+Result<ChildEnd> runChild(const Supervisor& supervisor, const ChildCommand& command, const ChildLimits& limits) {
   const Result<Descriptor> written = memoryFile(command.input);
   if (!written) return written.error();
   const int input = command.passInput ? STDIN_FILENO : written->get();
@@ -229,13 +230,13 @@ Result<ChildEnd> runChild(const Guardian& guardian, const ChildCommand& command,
   if (command.keepErrors && errors.open() != 0) return failed("pipe");
   const int errorsEnd = command.keepErrors ? errors.commandsEnd().get() : STDERR_FILENO;
   const BootTime until = limits.until ? limits.until() : BootTime::max();
-  Result<Line> line = guardian.spawn(requestFor(command, limits, until), {input, STDOUT_FILENO, errorsEnd});
-  if (!line) return line.error();
+  Result<IpcChannel> channel = supervisor.spawn(requestFor(command, limits, until), {input, STDOUT_FILENO, errorsEnd});
+  if (!channel) return channel.error();
   errors.closeCommandsEnd();
-  guardian.began();
-  Conversation conversation(guardian, std::move(*line), std::move(errors), limits, until);
+  supervisor.began();
+  Conversation conversation(supervisor, std::move(*channel), std::move(errors), limits, until);
   Result<ChildEnd> end = conversation.untilItEnds();
-  if (conversation.provenEnd()) guardian.provenEnded();
+  if (conversation.provenEnd()) supervisor.provenEnded();
   return end;
 }
 

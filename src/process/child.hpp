@@ -1,4 +1,4 @@
-/// Running one command to its end, from a thread that may block. The story is in guardian.hpp.
+/// Running one command to its end, from a thread that may block. The story is in supervisor.hpp.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "process/guardian.hpp"
+#include "process/supervisor.hpp"
 #include "tenure/result.hpp"
 #include "tenure/values.hpp"
 
@@ -44,19 +44,19 @@ struct ChildLimits {
   std::function<BootTime()> until{};
   /// SIGTERM this long before `until`; zero for none.
   std::chrono::milliseconds warning{0};
-  /// How long after that the keeper may be silent. Three times what it gives itself for killing.
+  /// How long after that the shim may be silent. Three times what it gives itself for killing.
   std::chrono::milliseconds answer{15'000};
 };
 
 /// How the command itself ended. When this is known nothing of it runs any more, unless `nothingLeft` is false: also
-/// after keeper or guardian were killed (EndCause::shimLost, as if SIGKILL had ended it).
+/// after shim or supervisor were killed (EndCause::shimLost, as if SIGKILL had ended it).
 struct ChildEnd {
   std::optional<int> exitCode;  // or else
   int signal = 0;
   EndCause cause = EndCause::itself;
   bool killed = false;  // it did not end when it was asked to
   bool nothingLeft = true;
-  Duration ran{};        // how long it ran, without what the guardian cleared up before
+  Duration ran{};        // how long it ran, without what the supervisor cleared up before
   std::string errors{};  // the end of its standard error, at most errorsKept bytes, where that is kept
 
   static constexpr std::size_t errorsKept = 1'000;
@@ -70,9 +70,9 @@ struct ChildEnd {
 /// should start is not started: it has ended overdue, killed.
 ///
 /// Errors:  invalidArgument  NUL bytes in the command or environment, or too much of it
-///          timedOut         the keeper does not answer (it is frozen, or the kernel holds it)
+///          timedOut         the shim does not answer (it is frozen, or the kernel holds it)
 ///          unavailable      no process or descriptor was to be had, nothing was started; safe to repeat
-///          unsupported      the guardian is gone: no command can run until this process is started again
-Result<ChildEnd> runChild(const Guardian& guardian, const ChildCommand& command, const ChildLimits& limits = {});
+///          unsupported      the supervisor is gone: no command can run until this process is started again
+Result<ChildEnd> runChild(const Supervisor& supervisor, const ChildCommand& command, const ChildLimits& limits = {});
 
 }  // namespace tenure

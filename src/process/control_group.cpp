@@ -64,17 +64,17 @@ std::optional<std::string> ownFolder() {
   return mount->point + *place;
 }
 
-/// What the groups of our keepers begin with: a pid says who it is only beside its namespace.
+/// What the groups of our shims begin with: a pid says who it is only beside its namespace.
 std::string ownPrefix() {
   struct stat space {};
   stat("/proc/self/ns/pid", &space);
   return "tenure-" + std::to_string(space.st_ino) + "-";
 }
 
-std::optional<std::string> groupPath(pid_t keeper) {
+std::optional<std::string> groupPath(pid_t shim) {
   const std::optional<std::string> folder = ownFolder();
   if (!folder) return std::nullopt;
-  return *folder + "/" + ownPrefix() + std::to_string(keeper);
+  return *folder + "/" + ownPrefix() + std::to_string(shim);
 }
 
 void writeInto(const std::string& file, char text) noexcept {
@@ -86,8 +86,8 @@ void writeInto(const std::string& file, char text) noexcept {
 
 }  // namespace
 
-std::optional<ControlGroup> ControlGroup::make(pid_t keeper) {
-  std::optional<std::string> path = groupPath(keeper);
+std::optional<ControlGroup> ControlGroup::make(pid_t shim) {
+  std::optional<std::string> path = groupPath(shim);
   if (!path || mkdir(path->c_str(), 0755) != 0) return std::nullopt;
   return ControlGroup(*std::move(path));
 }
@@ -110,8 +110,8 @@ pid_t ControlGroup::fork() const noexcept {
 }
 void ControlGroup::killAll() const noexcept { writeInto(path_ + "/cgroup.kill", '1'); }
 
-bool ControlGroup::removeAfter(pid_t keeper) {
-  const std::optional<std::string> path = groupPath(keeper);
+bool ControlGroup::removeAfter(pid_t shim) {
+  const std::optional<std::string> path = groupPath(shim);
   if (!path) return true;
   writeInto(*path + "/cgroup.kill", '1');
   return rmdir(path->c_str()) == 0 || errno != EBUSY;
@@ -124,10 +124,10 @@ void ControlGroup::removeAfterTheGone() {
   if (!own) return;
   for (std::filesystem::directory_iterator entry(*own, unseen), end; !unseen && entry != end; entry.increment(unseen)) {
     const std::string name = entry->path().filename();
-    const pid_t keeper = name.starts_with(prefix) ? std::atoi(name.c_str() + prefix.size()) : 0;
-    if (keeper <= 0 || kill(keeper, 0) == 0 || errno != ESRCH) continue;
+    const pid_t shim = name.starts_with(prefix) ? std::atoi(name.c_str() + prefix.size()) : 0;
+    if (shim <= 0 || kill(shim, 0) == 0 || errno != ESRCH) continue;
     constexpr int looks = 200;
-    for (int look = 0; !removeAfter(keeper) && look < looks; ++look) poll(nullptr, 0, 5);
+    for (int look = 0; !removeAfter(shim) && look < looks; ++look) poll(nullptr, 0, 5);
   }
 }
 

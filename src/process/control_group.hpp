@@ -5,7 +5,7 @@
 /// is no group, and the tree has to do. Nothing is limited or accounted by it.
 ///
 /// And it is found again when nobody is left who knows the tree: whoever starts commands from the same group of the
-/// same machine ends first what a killed keeper left in one of these.
+/// same machine ends first what a killed shim left in one of these.
 #pragma once
 
 #include <sys/types.h>
@@ -18,8 +18,8 @@ namespace tenure {
 
 class ControlGroup {
  public:
-  /// A new one below the calling process's own, named after the keeper of its command.
-  static std::optional<ControlGroup> make(pid_t keeper);
+  /// A new one below the calling process's own, named after the shim of its command.
+  static std::optional<ControlGroup> make(pid_t shim);
   ControlGroup(ControlGroup&& other) noexcept : path_(std::exchange(other.path_, {})) {}
   ControlGroup& operator=(ControlGroup&& other) noexcept {
     path_.swap(other.path_);
@@ -33,9 +33,9 @@ class ControlGroup {
   /// SIGKILL for all that is in it.
   void killAll() const noexcept;
 
-  /// Kills and removes what a keeper that was killed has left. True when there is nothing to remove any more.
-  static bool removeAfter(pid_t keeper);
-  /// The same for all keepers that are gone, also of other guardians; waits a moment for what was in their groups.
+  /// Kills and removes what a shim that was killed has left. True when there is nothing to remove any more.
+  static bool removeAfter(pid_t shim);
+  /// The same for all shims that are gone, also of other supervisors; waits a moment for what was in their groups.
   static void removeAfterTheGone();
 
  private:

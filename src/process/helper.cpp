@@ -59,7 +59,7 @@ std::vector<char*> barestEnvironment() {
 /// How the helper is born: in a session of its own, deaf from its first moment, nothing but its posts open.
 class Birth {
  public:
-  Birth(int line, int owner) {
+  Birth(int channel, int owner) {
     posix_spawnattr_init(&attributes_);
     posix_spawn_file_actions_init(&actions_);
     sigset_t all;
@@ -68,7 +68,7 @@ class Birth {
     posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
     for (int standard = 0; standard < 3; ++standard)
       posix_spawn_file_actions_addopen(&actions_, standard, "/dev/null", O_RDWR, 0);
-    posix_spawn_file_actions_adddup2(&actions_, line, linePlace);
+    posix_spawn_file_actions_adddup2(&actions_, channel, linePlace);
     posix_spawn_file_actions_adddup2(&actions_, owner, ownerPlace);
     posix_spawn_file_actions_addclosefrom_np(&actions_, firstFree);
   }
@@ -119,7 +119,7 @@ std::vector<pid_t> Helper::running() {
 }
 
 Result<Helper> Helper::start(const std::string& program) {
-  Result<std::pair<Line, Line>> ends = Line::makePair();
+  Result<std::pair<IpcChannel, IpcChannel>> ends = IpcChannel::makePair();
   if (!ends) return ends.error();
   const Descriptor self = openProcess(getpid());
   if (!self) return failed("pidfd_open", errno);
@@ -133,7 +133,7 @@ Result<Helper> Helper::start(const std::string& program) {
     allRunning().pids.push_back(pid);
   }
   Descriptor process = openProcess(pid);
-  ends->first.letGoFirst();
+  ends->first.closeFirst();
   if (process) return Helper(pid, std::move(ends->first), std::move(process));
   const int error = errno;
   // By number it is neither killed nor waited for: a program that reaps any child may have made the number another's.
@@ -144,13 +144,13 @@ Result<Helper> Helper::start(const std::string& program) {
 }
 
 Helper::Helper(Helper&& other) noexcept
-    : pid_(std::exchange(other.pid_, -1)), line_(std::move(other.line_)), process_(std::move(other.process_)) {}
+    : pid_(std::exchange(other.pid_, -1)), channel_(std::move(other.channel_)), process_(std::move(other.process_)) {}
 
 void Helper::kill() const noexcept { signalThrough(process_, SIGKILL); }
 
 Helper::~Helper() {
   if (pid_ < 0) return;
-  line_.close();
+  channel_.close();
   pollfd ended{process_.get(), POLLIN, 0};
   if (poll(&ended, 1, farewellMs) != 1) kill();
   waitFor(pid_, process_);
@@ -182,7 +182,7 @@ Result<HelperPost> becomeHelper(const char* name) {
   const rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);
   if (chdir("/") != 0) return failed("chdir", errno);
-  return HelperPost{Line{Descriptor{linePlace}}, Descriptor{ownerPlace}, getppid()};
+  return HelperPost{IpcChannel{Descriptor{linePlace}}, Descriptor{ownerPlace}, getppid()};
 }
 
 }  // namespace tenure

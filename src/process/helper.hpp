@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "process/descriptor.hpp"
-#include "process/line.hpp"
+#include "process/ipc_channel.hpp"
 #include "tenure/result.hpp"
 
 namespace tenure {
@@ -37,17 +37,17 @@ class Helper {
   static std::vector<pid_t> running();
 
   pid_t pid() const noexcept { return pid_; }
-  const Line& line() const noexcept { return line_; }
+  const IpcChannel& channel() const noexcept { return channel_; }
   /// Readable once it has ended.
   const Descriptor& process() const noexcept { return process_; }
   void kill() const noexcept;
 
  private:
-  Helper(pid_t pid, Line line, Descriptor process) noexcept
-      : pid_(pid), line_(std::move(line)), process_(std::move(process)) {}
+  Helper(pid_t pid, IpcChannel channel, Descriptor process) noexcept
+      : pid_(pid), channel_(std::move(channel)), process_(std::move(process)) {}
 
   pid_t pid_ = -1;
-  Line line_;
+  IpcChannel channel_;
   Descriptor process_;
 };
 
@@ -58,7 +58,7 @@ Result<std::string> findHelper(const std::string& name);
 
 /// The helper's side.
 struct HelperPost {
-  Line line;
+  IpcChannel channel;
   Descriptor owner;  // a pidfd: readable once the process that started us is gone
   pid_t ownerPid = -1;
 };

@@ -2,7 +2,7 @@
 
 #include <iterator>
 
-#include "process/line.hpp"
+#include "process/ipc_channel.hpp"
 
 namespace tenure {
 namespace {
@@ -49,9 +49,9 @@ Result<std::string> encode(const SpawnRequest& request) {
       return Error{Errc::invalidArgument, variable.substr(0, variable.find('=')) + " holds a NUL byte"};
     bytes.append(variable).push_back('\0');
   }
-  if (bytes.size() > Line::maxPacketBytes)
+  if (bytes.size() > IpcChannel::maxPacketBytes)
     return Error{Errc::invalidArgument, "command and environment are " + std::to_string(bytes.size()) +
-                                            " bytes, at most " + std::to_string(Line::maxPacketBytes) +
+                                            " bytes, at most " + std::to_string(IpcChannel::maxPacketBytes) +
                                             " are possible"};
   return bytes;
 }

@@ -1,4 +1,4 @@
-/// What is said on the lines: the tool asks the guardian for a command, and then talks to that command's keeper.
+/// What is said on the lines: the tool asks the supervisor for a command, and then talks to that command's shim.
 #pragma once
 
 #include <sys/types.h>
@@ -14,7 +14,7 @@
 
 namespace tenure {
 
-/// Tool → guardian, with four descriptors: the keeper's end of the child's line, and the command's stdin, stdout,
+/// Tool → supervisor, with four descriptors: the shim's end of the child's line, and the command's stdin, stdout,
 /// stderr.
 struct SpawnRequest {
   BootTime until{BootTime::max()};
@@ -30,7 +30,7 @@ struct SpawnRequest {
 Result<std::string> encode(const SpawnRequest& request);
 std::optional<SpawnRequest> decodeSpawnRequest(std::string_view bytes);
 
-/// Tool → keeper. The end of the line is the third order: kill everything at once.
+/// Tool → shim. The end of the line is the third order: kill everything at once.
 struct ChildOrder {
   enum class Kind { stop, until } kind = Kind::stop;
   BootTime until{};
@@ -51,11 +51,11 @@ struct ChildReport {
   int startError = 0;       // errno when the command could not be started
 };
 
-/// Keeper → tool: first who it is, and, once nothing of the command is left, how that ended. The guardian says the
-/// latter for a keeper that was killed.
+/// Shim → tool: first who it is, and, once nothing of the command is left, how that ended. The supervisor says the
+/// latter for a shim that was killed.
 struct ChildNews {
   enum class Kind { begun, over } kind = Kind::begun;
-  pid_t keeper = 0;
+  pid_t shim = 0;
   ChildReport report{};
 };
 

@@ -533,7 +533,7 @@ void Engine::spool(std::unique_lock<std::mutex>& lock) {
     lastAppended_ = *first + count - 1;
     spoolError_.clear();
     if (begins) emit_(*begins);
-    spill_.took();
+    spill_.onTaken();
   } else {
     if (batch == nullptr) buffer_.isNotSpooled();
     spoolError_ = first.error().message();

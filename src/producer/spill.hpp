@@ -26,7 +26,7 @@ class Spill {
   /// Why it begins now.
   const char* why(const SendBuffer& buffer, BootTime now, bool isEnding) const noexcept;
   void begins() noexcept { isSpooling_ = true; }
-  void took() noexcept {
+  void onTaken() noexcept {
     backoff_.reset();
     notBefore_ = BootTime::min();
     hasFailed_ = false;

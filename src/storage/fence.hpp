@@ -2,7 +2,7 @@
 ///
 /// Terms are ordered by (generation, token) within one ensemble. A claim must be larger than what is stored, or be the
 /// same term coming again. When it is smaller, the lease tells two cases apart: a term whose lease has run out is
-/// merely late, and a newer leader is in office (staleTerm); a term that is provably first in line while the store has
+/// merely late, and a newer leader leads (staleTerm); a term that is provably first in line while the store has
 /// seen more belongs to an ensemble that went back in time (tokenRegression), and only an operator may say so.
 ///
 /// Pure: rows in, verdicts out.

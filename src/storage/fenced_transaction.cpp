@@ -271,7 +271,7 @@ Result<void> FencedTransaction::clearAttempt(const ConsumerName& consumer, const
 
 Result<void> FencedTransaction::recordFact(const ConsumerName& consumer, const ConsumerFact& fact) {
   if (Result<void> sound = status(); !sound) return sound;
-  const auto* streak = std::get_if<DeadLetterStreak>(&fact);
+  const auto* streak = std::get_if<DeadLetterStreakRecord>(&fact);
   if (streak != nullptr && streak->deaths == 0)
     writes_.remove(Table::streak, {consumer.value});
   else

@@ -71,7 +71,7 @@ FailingMessage attemptFrom(const Row& row) {
            .lastError = textIn(row, attempt::lastError),
            .firstAt = timeIn(row, attempt::firstAt),
            .lastAt = timeIn(row, attempt::lastAt),
-           .state = static_cast<AttemptState>(integerIn(row, attempt::standing)),
+           .state = static_cast<AttemptState>(integerIn(row, attempt::state)),
            .begunBy = FencingToken{integerIn(row, attempt::begunBy)},
            .processDied = integerIn(row, attempt::processDied) != 0,
            .postponements = {.times = static_cast<int>(integerIn(row, attempt::postponed)),
@@ -104,10 +104,10 @@ Row factRow(const ConsumerName& consumer, const ConsumerFact& fact) {
   struct RowOf {
     const std::string& name;
     Row operator()(const RecoveryWindow& window) const {
-      return rowWith(name, static_cast<std::int64_t>(window.front), static_cast<std::int64_t>(window.lanes),
+      return rowWith(name, static_cast<std::int64_t>(window.unrecordedWindow), static_cast<std::int64_t>(window.lanes),
                      static_cast<std::int64_t>(window.window));
     }
-    Row operator()(const DeadLetterStreak& streak) const {
+    Row operator()(const DeadLetterStreakRecord& streak) const {
       return rowWith(name, std::int64_t{streak.deaths}, streak.lastReason, millisecondsOf(streak.firstAt),
                      millisecondsOf(streak.lastAt), static_cast<std::int64_t>(streak.state));
     }
@@ -119,19 +119,20 @@ Row factRow(const ConsumerName& consumer, const ConsumerFact& fact) {
   return std::visit(RowOf{consumer.value}, fact);
 }
 
-DeadLetterStreak streakFrom(const Row& row) {
+DeadLetterStreakRecord streakFrom(const Row& row) {
   return {.deaths = static_cast<int>(integerIn(row, streak::deaths)),
           .lastReason = textIn(row, streak::lastReason),
           .firstAt = timeIn(row, streak::firstAt),
           .lastAt = timeIn(row, streak::lastAt),
-          .state = static_cast<DeadLetterStreak::State>(integerIn(row, streak::standing))};
+          .state = static_cast<DeadLetterStreakRecord::State>(integerIn(row, streak::state))};
 }
 
 void addFact(std::size_t place, const Row& row, ConsumerFacts& facts) {
   const auto count = [&](std::size_t column) { return static_cast<std::size_t>(integerIn(row, column)); };
   switch (factTables.at(place)) {
     case Table::window:
-      facts.window = {.front = count(window::front), .lanes = count(window::lanes), .window = count(window::ahead)};
+      facts.window = {
+          .unrecordedWindow = count(window::front), .lanes = count(window::lanes), .window = count(window::ahead)};
       return;
     case Table::streak: facts.streak = streakFrom(row); return;
     default:

@@ -39,7 +39,7 @@ Table tableOf(const ConsumerFact& fact) noexcept;
 Row factRow(const ConsumerName& consumer, const ConsumerFact& fact);
 /// Of the row in `factTables[place]`.
 void addFact(std::size_t place, const Row& row, ConsumerFacts& facts);
-DeadLetterStreak streakFrom(const Row& row);
+DeadLetterStreakRecord streakFrom(const Row& row);
 
 /// Its number is given by the store.
 Row deadLetterRow(const ConsumerName& consumer, const DeadLetter& letter);

@@ -21,7 +21,7 @@ constexpr std::array attemptColumns{
     Column{"last_error", Kind::anyText},
     Column{"first_at"},
     Column{"last_at"},
-    Column{"standing", Kind::integer, Rule::keepsMore},
+    Column{"state", Kind::integer, Rule::keepsMore},
     Column{"begun_by", Kind::integer, Rule::none, true},
     Column{"process_died", Kind::integer, Rule::none, true},
     Column{"postponed", Kind::integer, Rule::none, true},
@@ -91,7 +91,7 @@ constexpr std::array streakColumns{
     Column{"last_reason", Kind::anyText},
     Column{"first_at"},
     Column{"last_at"},
-    Column{"standing", Kind::integer, Rule::keepsMore},
+    Column{"state", Kind::integer, Rule::keepsMore},
 };
 constexpr std::array clockColumns{
     Column{"consumer", Kind::text}, Column{"of_store"},   Column{"wall"},

@@ -91,7 +91,7 @@ enum : std::size_t {
   lastError,
   firstAt,
   lastAt,
-  standing,
+  state,
   begunBy,
   processDied,
   postponed,
@@ -130,7 +130,7 @@ namespace window {
 enum : std::size_t { consumer, front, lanes, ahead };
 }
 namespace streak {
-enum : std::size_t { consumer, deaths, lastReason, firstAt, lastAt, standing };
+enum : std::size_t { consumer, deaths, lastReason, firstAt, lastAt, state };
 }
 namespace clock {
 enum : std::size_t { consumer, isStores, wall, bootId, sinceBoot, trustedFrom };

@@ -64,7 +64,7 @@ void sameCallsBare(benchmark::State& state) {
     world->deliver(messages);
     IMessageSource& source = database.source();
     IFencedStore& store = database.store();
-    if (!store.claim(term) || !source.attach(term)) state.SkipWithError("no office");
+    if (!store.claim(term) || !source.attach(term)) state.SkipWithError("no leadership");
     const Handler handler = doNothing;
     std::vector<MessageId> ids;
     state.ResumeTiming();

@@ -1,11 +1,11 @@
-/// How long nobody commits when the office changes hands: real processes, a real three-server ensemble, a queue that
-/// never runs dry, from the last durable commit of the old leader to the first of the new one.
+/// How long nobody commits when the leadership changes hands: real processes, a real three-server ensemble, a queue
+/// that never runs dry, from the last durable commit of the old leader to the first of the new one.
 ///
 ///   handover [--graceful N] [--willed-kills N] [--kills N] [--session-ms N] [--warm-up ROUNDS] [--backlog N]
 ///
 /// A willed kill hits a leader with a last will, at a session timeout of 30 s; a kill one without, at --session-ms.
 ///
-/// Exits non-zero when the office did not change hands as often as asked, or a stale leader committed.
+/// Exits non-zero when the leadership did not change hands as often as asked, or a stale leader committed.
 ///
 /// Data goes to the temporary folder (TMPDIR): on a disk the gap is mostly the disk's own flushes, three quorum writes
 /// and two commits; on a memory file system it is Tenure's.
@@ -97,7 +97,7 @@ Gaps measure(const Scenario& scenario, int backlog) {
 }
 
 constexpr const char* helpPage =
-    R"(handover - how long nobody commits when the office changes hands, on three ZooKeeper servers of its own
+    R"(handover - how long nobody commits when the leadership changes hands, on three ZooKeeper servers of its own
 
 usage: handover [--graceful N] [--willed-kills N] [--kills N] [--session-ms N] [--warm-up N] [--backlog N]
 

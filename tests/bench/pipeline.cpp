@@ -90,12 +90,12 @@ Seconds digests(std::size_t count) {
 
 Seconds dispatcher(std::size_t count) {
   std::vector<Message> messages = messagesOf(count);
-  supply::Dispatcher dispatcher({.messages = count, .bytes = SIZE_MAX, .front = 256}, 2);
+  supply::Dispatcher dispatcher({.messages = count, .bytes = SIZE_MAX, .unrecordedWindow = 256}, 2);
   return timed([&] {
     dispatcher.receive(std::move(messages));
     const BootTime now = BootClock::now();
     while (dispatcher.window() > 0) {
-      const supply::Dispatcher::Share taken = dispatcher.take(1, 64, now);
+      const supply::Dispatcher::Assignment taken = dispatcher.take(1, 64, now);
       dispatcher.acknowledge(1, taken.messages);
       dispatcher.release(1);
     }

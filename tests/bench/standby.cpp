@@ -1,11 +1,11 @@
-/// What a warm standby saves: two replicas whose career needs something loaded before it can work, handing the office
-/// to and fro on a real three-server ensemble. Cold, it is loaded in the inauguration; warm, in `prepare`, while the
-/// other one still leads.
+/// What a warm standby saves: two replicas whose career needs something loaded before it can work, handing the
+/// leadership to and fro on a real three-server ensemble. Cold, it is loaded in the inauguration; warm, in `prepare`,
+/// while the other one still leads.
 ///
 ///   standby [--handovers N] [--load-ms N]
 ///
-/// The gap is from the last step under the old term to the first under the new one. Exits non-zero when the office did
-/// not change hands as often as asked, or two terms worked at once.
+/// The gap is from the last step under the old term to the first under the new one. Exits non-zero when the leadership
+/// did not change hands as often as asked, or two terms worked at once.
 #include <algorithm>
 #include <cstdio>
 #include <deque>
@@ -133,7 +133,7 @@ std::optional<std::vector<double>> measure(int handovers, Duration cost, bool wa
 
 bool report(const char* scenario, const std::optional<std::vector<double>>& gaps, int asked) {
   if (!gaps || gaps->size() < static_cast<std::size_t>(asked)) {
-    std::printf("%-8s the office did not change hands as it should\n", scenario);
+    std::printf("%-8s the leadership did not change hands as it should\n", scenario);
     return false;
   }
   std::printf("%-8s %4zu %9.2f %9.2f %9.2f\n", scenario, gaps->size(), gaps->front(), (*gaps)[gaps->size() / 2],

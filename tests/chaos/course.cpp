@@ -27,19 +27,19 @@ void Course::take(const std::string& text) {
 }
 
 void Course::take(const history::Line& line) {
-  if (line.op == Op::lead) inOffice_[line.process] = line.stage == Stage::ok ? 0 : line.token;
+  if (line.op == Op::lead) leading_[line.process] = line.stage == Stage::ok ? 0 : line.token;
   if (line.op != Op::commit || line.stage != Stage::ok || line.id.empty()) return;
   ++commits_;
   newest_ = std::max(newest_, line.token);
 }
 
 std::int64_t Course::tokenOf(const std::string& process) const {
-  const auto found = inOffice_.find(process);
-  return found == inOffice_.end() ? 0 : found->second;
+  const auto found = leading_.find(process);
+  return found == leading_.end() ? 0 : found->second;
 }
 
 bool Course::anybodyLeads() const {
-  return std::any_of(inOffice_.begin(), inOffice_.end(), [](const auto& entry) { return entry.second != 0; });
+  return std::any_of(leading_.begin(), leading_.end(), [](const auto& entry) { return entry.second != 0; });
 }
 
 }  // namespace tenure::chaos

@@ -26,7 +26,7 @@ class Course {
   std::int64_t tokenOf(const std::string& process) const;
   bool anybodyLeads() const;
   /// The process is gone, and can no longer say that its term is over.
-  void ended(const std::string& process) { inOffice_[process] = 0; }
+  void ended(const std::string& process) { leading_[process] = 0; }
 
  private:
   struct Tail {
@@ -37,7 +37,7 @@ class Course {
   void take(const history::Line& line);
 
   std::vector<Tail> tails_;
-  std::map<std::string, std::int64_t> inOffice_;
+  std::map<std::string, std::int64_t> leading_;
   std::size_t commits_ = 0;
   std::int64_t newest_ = 0;
 };

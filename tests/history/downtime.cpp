@@ -51,12 +51,12 @@ class Measure {
   }
 
  private:
-  /// Commits up to `until`; afterwards `inOffice_` is the newest term seen.
+  /// Commits up to `until`; afterwards `leading_` is the newest term seen.
   template <class Visit>
   void advance(std::int64_t until, Visit visit) {
     for (; next_ < course_.commits.size() && course_.commits[next_].at < until; ++next_) {
       visit(course_.commits[next_]);
-      inOffice_ = std::max(inOffice_, course_.commits[next_].token);
+      leading_ = std::max(leading_, course_.commits[next_].token);
     }
   }
 
@@ -64,12 +64,12 @@ class Measure {
     advance(fault.at, [](const Commit&) {});
     KindDowntime& kind = kinds_[fault.kind];
     ++kind.faults;
-    const std::int64_t before = inOffice_;
+    const std::int64_t before = leading_;
     std::int64_t lastCommit = fault.at;
     advance(until, [&](const Commit& commit) {
       kind.longestPause = std::max(kind.longestPause, nanoseconds{commit.at - lastCommit});
       lastCommit = commit.at;
-      if (commit.token > before && inOffice_ == before) insertSorted(kind, nanoseconds{commit.at - fault.at});
+      if (commit.token > before && leading_ == before) insertSorted(kind, nanoseconds{commit.at - fault.at});
     });
   }
 
@@ -81,7 +81,7 @@ class Measure {
   const Course& course_;
   std::map<std::string, KindDowntime> kinds_;
   std::size_t next_ = 0;
-  std::int64_t inOffice_ = 0;
+  std::int64_t leading_ = 0;
 };
 
 std::string tableLine(const std::string& name, const KindDowntime& kind) {

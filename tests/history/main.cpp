@@ -33,7 +33,7 @@ A HISTORY is the file of one process (a producer, a replica, or what makes the f
 What to record, and when:
 
   publish      invoke with id, group and seq before a message is handed to the queue; ok when that is durable
-  barrier      ok with outcome idle, holder_gone or limit, when the wait before taking office is over
+  barrier      ok with outcome idle, holder_gone or limit, when the wait before becoming leader is over
   lead         invoke when a term begins, ok when it has ended
   claim        ok after the fence was raised
   evict        ok after the holder of the store's lock was killed

@@ -17,7 +17,7 @@ struct TermSpan {
   std::int64_t lastEnd = 0;
   std::string process;
   std::string lastMessage;
-  bool excused = false;  // it took office knowing that its predecessor might still be at work
+  bool excused = false;  // it became leader knowing that its predecessor might still be at work
 };
 
 /// Terms in the order of their tokens.

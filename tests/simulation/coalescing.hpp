@@ -27,20 +27,20 @@ class Coalescing {
   bool hasRunFor(int copy) const;
 
  private:
-  using Moment = std::int64_t;
+  using Now = std::int64_t;
   struct Copy {
     GroupId group;
     std::string key;
-    Moment came = 0;
-    Moment began = 0;  // its last run; 0: none
-    Moment ran = 0;
-    Moment ended = 0;
+    Now came = 0;
+    Now began = 0;  // its last run; 0: none
+    Now ran = 0;
+    Now ended = 0;
   };
   bool mayStandFor(int run, int copy) const;
 
   const ConsumerOptions& options_;
   std::map<int, Copy> copies_;  // in source order
-  Moment moment_ = 0;
+  Now moment_ = 0;
 };
 
 }  // namespace tenure::simulation

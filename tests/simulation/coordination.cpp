@@ -63,7 +63,7 @@ void Coordination::multi(std::vector<MultiOp> ops, Callback<std::vector<std::str
 
 void Coordination::takeLeaseFrom(const Node& marker) {
   const MarkerRecord record = parseMarkerRecord(marker.data);
-  if (!process_.inOffice() && record.busy && record.candidate == process_.uuid())
+  if (!process_.leading() && record.busy && record.candidate == process_.uuid())
     loop_.runBehind(loop_.trueNow() - proven_);
 }
 

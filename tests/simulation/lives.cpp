@@ -75,7 +75,7 @@ Process* Simulation::inSlot(int slot) {
 
 Process* Simulation::leader() {
   for (const auto& [slot, number] : slots_)
-    if (Process* process = alive(number); process != nullptr && process->inOffice()) return process;
+    if (Process* process = alive(number); process != nullptr && process->leading()) return process;
   return nullptr;
 }
 

@@ -43,7 +43,7 @@ constexpr std::array<Description, static_cast<std::size_t>(Mutant::count)> descr
     {"group-freed-early", "the scheduler gives a group to a lane while another one has it", {"S6: one", "S3"}},
     {"parked-overtaken", "what comes for a group that waits for an attempt does not wait with it", {"S3"}},
     {"lane-without-fence", "only the transactions of the career thread are fenced", {"S1", "S4"}},
-    {"early-resign", "the office is given up before what is in hand is finished", {"S6: term"}},
+    {"early-resign", "the leadership is given up before what is in hand is finished", {"S6: term"}},
     {"ack-on-delivery", "at least once acknowledges what it is given", {"G1"}},
     {"starts-again", "at most once starts a handler before the key of its message is durable", {"G3"}},
     {"keys-alike", "a run stands for what has another key", {"C1"}},

@@ -42,7 +42,7 @@ enum class Mutant {
   groupFreedEarly,      // the scheduler gives a group to a lane while another one has it
   parkedOvertaken,      // what comes for a group that waits for an attempt does not wait with it
   laneWithoutFence,     // only the career thread's transactions are fenced
-  earlyResign,          // the office is given up before what is in hand is finished
+  earlyResign,          // the leadership is given up before what is in hand is finished
   ackOnDelivery,        // at least once acknowledges what it is given
   startsAgain,          // at most once starts a handler before the key of its message is durable
   keysAlike,            // a run stands for what has another key

@@ -186,7 +186,7 @@ struct Plan {
   std::size_t largestLetter = maxBodyBytes;  // bytes of a body that a dead letter may have
   Duration chaos{};
   bool oneStaysBroken = false;  // the last replica never comes back
-  int preferred = -1;           // the slot whose replica wants the office
+  int preferred = -1;           // the slot whose replica wants the leadership
   Duration preferredAfter{};
   /// When the ensemble is backed up, to be put back after all is over.
   std::optional<Duration> backupAt{};

@@ -193,8 +193,8 @@ void Process::kill(Task isDown) {
   trace("killed");
   client_.reset();
   if (term_) simulation_.ghost().ended(token(), false);
-  if (inOffice_) simulation_.ghost().died(token());
-  inOffice_ = false;
+  if (leading_) simulation_.ghost().died(token());
+  leading_ = false;
   // What a server has been asked may still be done; nobody will hear of it.
   const bool landing = simulation_.drawOneIn(2);
   loop_.die(landing, std::move(isDown));
@@ -219,15 +219,15 @@ void Process::thaw() {
 void Process::terminate() {
   trace("terminate");
   if (!terminatedAt_) terminatedAt_ = simulation_.loop().now();
-  if (inOffice_) enter(Stage::draining);
+  if (leading_) enter(Stage::draining);
   runner_.stop();
 }
 
 void Process::stepDown() {
   trace("step down");
-  if (inOffice_) enter(Stage::draining);
-  if (inOffice_ && simulation_.mutant() == Mutant::earlyResign) election_.resign(Resignation::clean, false);
-  election_.handOver(runner_.inOffice(), "SIGUSR1");
+  if (leading_) enter(Stage::draining);
+  if (leading_ && simulation_.mutant() == Mutant::earlyResign) election_.resign(Resignation::clean, false);
+  election_.handOver(runner_.leading(), "SIGUSR1");
 }
 
 bool Process::believesInItself() const noexcept {
@@ -275,8 +275,8 @@ void Process::followMessages(const EventBody& event, FencingToken token) {
 }
 
 void Process::follow(const EventBody& event) {
-  if (std::holds_alternative<SessionExpired>(event) && !inOffice_) enter(Stage::connecting);
-  if (std::holds_alternative<CandidacyLost>(event) && !inOffice_) enter(Stage::away);
+  if (std::holds_alternative<SessionExpired>(event) && !leading_) enter(Stage::connecting);
+  if (std::holds_alternative<CandidacyLost>(event) && !leading_) enter(Stage::away);
   if (const auto* enrolled = std::get_if<Enrolled>(&event)) {
     znode_ = enrolled->znode;
     excused_ = false;
@@ -295,15 +295,15 @@ void Process::follow(const EventBody& event) {
   if (const auto* ended = std::get_if<TermEnded>(&event)) {
     simulation_.ghost().ended(token(), ended->clean);
     simulation_.batons().ended(token(), ended->clean);
-    inOffice_ = false;
+    leading_ = false;
     enter(Stage::away);
   }
 }
 
 void Process::onElected(std::shared_ptr<TermState> term) {
-  if (inOffice_) return simulation_.ghost().violated("S6: a replica is elected again before its term is over");
+  if (leading_) return simulation_.ghost().violated("S6: a replica is elected again before its term is over");
   term_ = term;
-  inOffice_ = true;
+  leading_ = true;
   enter(Stage::beforeClaim);
   runner_.onElected(std::move(term));
 }

@@ -75,7 +75,7 @@ class Process final : public IEventSink, private IElectionListener, private care
   int number() const noexcept { return number_; }
   Stage stage() const noexcept { return stage_; }
   bool dead() const noexcept { return loop_.dead(); }
-  bool inOffice() const noexcept { return inOffice_; }
+  bool leading() const noexcept { return leading_; }
   const ProcessIdentity& identity() const noexcept { return identity_; }
   CandidateUuid uuid() const;
   /// It would say yes if it was asked now.
@@ -164,7 +164,7 @@ class Process final : public IEventSink, private IElectionListener, private care
   std::shared_ptr<TermState> term_;
   std::string znode_;
   Stage stage_ = Stage::connecting;
-  bool inOffice_ = false;
+  bool leading_ = false;
   bool excused_ = false;
   bool disturbed_ = false;
   std::set<GroupId> parked_;  // at some time or other

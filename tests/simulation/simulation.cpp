@@ -204,7 +204,7 @@ void Simulation::breakOneForGood() {
 
 bool Simulation::somebodyServes() const {
   for (const auto& [number, process] : processes_)
-    if (!process->dead() && process->inOffice() && process->stage() > Stage::recovering) return true;
+    if (!process->dead() && process->leading() && process->stage() > Stage::recovering) return true;
   return false;
 }
 

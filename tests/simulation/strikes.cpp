@@ -234,7 +234,7 @@ void Simulation::closeQueue(Duration lasts) {
   loop_.after(lasts, [&closed] { closed.clear(); });
 }
 
-/// Whoever stands between the leader and the one that is named loses its place, but nobody who leads its office.
+/// Whoever stands between the leader and the one that is named loses its place, but nobody who leads its leadership.
 void Simulation::steer(const Fault& fault) {
   const Process* leading = leader();
   const Process* target = inSlot(fault.number % plan_.replicas);

@@ -1,4 +1,4 @@
-/// Terms for tests: in office from the start, under a lease that only the test ends.
+/// Terms for tests: as leader from the start, under a lease that only the test ends.
 #pragma once
 
 #include <chrono>

@@ -67,7 +67,7 @@ struct FailingMessage {
 /// The dead letters in a row of one consumer.
 struct ConsumerStreak {
   ConsumerName consumer;
-  DeadLetterStreak streak;
+  DeadLetterStreakRecord streak;
 };
 
 struct InWorkRecord {

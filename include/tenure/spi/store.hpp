@@ -81,21 +81,21 @@ struct AttemptRecord {
 
 /// How far a term may go beyond the messages that its records of what is in work name.
 struct RecoveryWindow {
-  std::size_t front = 0;   // first messages that may be in work where a record says that there is more
-  std::size_t lanes = 0;   // each of which has a record of its own; 0: none
-  std::size_t window = 0;  // how many messages from the first one on those records may name
+  std::size_t unrecordedWindow = 0;  // first messages that may be in work where a record says that there is more
+  std::size_t lanes = 0;             // each of which has a record of its own; 0: none
+  std::size_t window = 0;            // how many messages from the first one on those records may name
   friend bool operator==(const RecoveryWindow&, const RecoveryWindow&) = default;
 };
 
 /// Messages that became dead letters in a row, with none between them that was done (ConsumerOptions::deadLetterLimit).
-struct DeadLetterStreak {
+struct DeadLetterStreakRecord {
   enum class State { counting, stopped, resumed };  // resumed: an operator lets the consumer go on
   int deaths = 0;
   std::string lastReason{};  // for people
   WallTime firstAt{};
   WallTime lastAt{};
   State state = State::counting;
-  friend bool operator==(const DeadLetterStreak&, const DeadLetterStreak&) = default;
+  friend bool operator==(const DeadLetterStreakRecord&, const DeadLetterStreakRecord&) = default;
 };
 
 /// The last look at the clock by which idempotency keys are forgotten.
@@ -139,10 +139,10 @@ struct NumberedGroup {
 };
 
 /// A record about a consumer, not about one of its messages.
-using ConsumerFact = std::variant<RecoveryWindow, DeadLetterStreak, ClockLook>;
+using ConsumerFact = std::variant<RecoveryWindow, DeadLetterStreakRecord, ClockLook>;
 struct ConsumerFacts {
   std::optional<RecoveryWindow> window{};
-  std::optional<DeadLetterStreak> streak{};
+  std::optional<DeadLetterStreakRecord> streak{};
   std::optional<ClockLook> clock{};
 };
 

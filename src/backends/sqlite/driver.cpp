@@ -123,7 +123,7 @@ bool Driver::makeRoom(const Term& term) {
       emit(term, HolderEvicted{eviction.pid, options.lockLimit + since(start - watched)});
       return true;
     case Eviction::Outcome::suspected:
-    case Eviction::Outcome::letGo: return true;
+    case Eviction::Outcome::released: return true;
     case Eviction::Outcome::refused: break;
   }
   emit(term, StoreBusy{eviction.pid, eviction.detail});

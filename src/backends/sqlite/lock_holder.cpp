@@ -137,7 +137,7 @@ Eviction evictHolder(const std::filesystem::path& file, std::span<const ProcessI
     first = isKnown ? before : HolderLook{*suspect, BootClock::now(), *ran};
     if (BootClock::now() - first->at < frozenFor) return {*holder, suspected};
   }
-  if (livenessOf(*suspect) != Liveness::alive || lockHolder(file) != holder) return {*holder, letGo};
+  if (livenessOf(*suspect) != Liveness::alive || lockHolder(file) != holder) return {*holder, released};
   if (!isStopped(*holder) && (!first || processorTimeOf(*holder) != first->ran)) return {*holder, suspected};
   if (!process.kill()) return {*holder, refused, who + ": " + failure("pidfd_send_signal")};
   if (!process.waitUntilGone(limit)) return {*holder, refused, who + " was killed but does not go"};

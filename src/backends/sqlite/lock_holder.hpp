@@ -36,7 +36,7 @@ struct Eviction {
   enum class Outcome {
     refused,    // the detail says why
     suspected,  // it may be frozen: the next look tells
-    letGo,      // the holder was gone before it could be killed
+    released,   // the holder was gone before it could be killed
     evicted,
   };
   pid_t pid = 0;  // that holds the lock, 0 when nobody was found

@@ -55,7 +55,7 @@ CREATE TABLE tenure_key(
 CREATE TABLE tenure_attempt(
   queue INTEGER NOT NULL, consumer TEXT NOT NULL, id TEXT NOT NULL,
   attempts INTEGER NOT NULL, last_error TEXT NOT NULL, first_at INTEGER NOT NULL, last_at INTEGER NOT NULL,
-  standing INTEGER NOT NULL DEFAULT 0,  -- 0 retrying, 1 blocked, 2 released
+  state INTEGER NOT NULL DEFAULT 0,  -- 0 retrying, 1 blocked, 2 released
   begun_by INTEGER NOT NULL DEFAULT 0,  -- token of the term that began an attempt whose end is not known yet
   process_died INTEGER NOT NULL DEFAULT 0,  -- 1: in the last attempt
   postponed INTEGER NOT NULL DEFAULT 0, postponed_since INTEGER NOT NULL DEFAULT 0,
@@ -76,7 +76,7 @@ CREATE TABLE tenure_window(
 CREATE TABLE tenure_streak(
   queue INTEGER NOT NULL, consumer TEXT NOT NULL,
   deaths INTEGER NOT NULL, last_reason TEXT NOT NULL, first_at INTEGER NOT NULL, last_at INTEGER NOT NULL,
-  standing INTEGER NOT NULL,    -- 0 counting, 1 stopped, 2 resumed
+  state INTEGER NOT NULL,    -- 0 counting, 1 stopped, 2 resumed
   PRIMARY KEY(queue, consumer)) WITHOUT ROWID;
 CREATE TABLE tenure_clock(
   queue INTEGER NOT NULL, consumer TEXT NOT NULL,

@@ -11,7 +11,7 @@ LastWill::LastWill(AsioLoop& loop, LastWillOptions options, ZooKeeperOptions zoo
     : options_(std::move(options)),
       zookeeper_(std::move(zookeeper)),
       emit_(std::move(emit)),
-      line_(loop.context()),
+      channel_(loop.context()),
       process_(loop.context()) {}
 
 LastWill::~LastWill() { dismiss(); }
@@ -28,9 +28,9 @@ void LastWill::start(bool isUsual) {
   Result<Helper> helper = Helper::start(*program);
   if (!helper) return emit_(LastWillLost{helper.error().detail + mend});
   helper_.emplace(*std::move(helper));
-  line_.assign(helper_->line().descriptor());
+  channel_.assign(helper_->channel().descriptor());
   process_.assign(helper_->process().get());
-  line_.async_wait(Stream::wait_read, [this](const boost::system::error_code& error) {
+  channel_.async_wait(Stream::wait_read, [this](const boost::system::error_code& error) {
     if (!error && helper_) heard();
   });
   process_.async_wait(Stream::wait_read, [this](const boost::system::error_code& error) {
@@ -45,8 +45,8 @@ void LastWill::bequeath(const std::optional<Will>& will) {
 
 void LastWill::dismiss() noexcept {
   if (!helper_) return;
-  static_cast<void>(helper_->line().send(encode(Word::dismiss)));
-  line_.release();
+  static_cast<void>(helper_->channel().send(encode(Word::dismiss)));
+  channel_.release();
   process_.release();
   helper_.reset();
 }
@@ -54,13 +54,13 @@ void LastWill::dismiss() noexcept {
 /// A helper with old orders would be worse than none.
 void LastWill::say(std::string_view packet, std::span<const int> descriptors) {
   if (!helper_) return;
-  const Result<void> sent = helper_->line().send(packet, descriptors);
+  const Result<void> sent = helper_->channel().send(packet, descriptors);
   if (!sent) lose(sent.error().message());
 }
 
 /// The one thing it has to say; its end is seen by its pidfd.
 void LastWill::heard() {
-  const std::optional<Line::Packet> packet = helper_->line().receive();
+  const std::optional<IpcChannel::Packet> packet = helper_->channel().receive();
   if (!packet) return;
   if (last_will::isOurReady(packet->bytes)) return emit_(LastWillReady{helper_->pid()});
   lose("the program is of another version");
@@ -68,7 +68,7 @@ void LastWill::heard() {
 
 void LastWill::lose(std::string why) {
   helper_->kill();
-  line_.release();
+  channel_.release();
   process_.release();
   helper_.reset();
   emit_(LastWillLost{std::move(why)});

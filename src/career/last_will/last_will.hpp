@@ -47,7 +47,7 @@ class LastWill {
   ZooKeeperOptions zookeeper_;
   Emitter emit_;
   std::optional<Helper> helper_;
-  Stream line_;
+  Stream channel_;
   Stream process_;
 };
 

@@ -31,8 +31,8 @@ void wipe(std::string& secret) noexcept {
 class LastWillHelper final : private ISessionObserver {
  public:
   explicit LastWillHelper(HelperPost post)
-      : line_(std::move(post.line)),
-        lineStream_(context_, line_.descriptor()),
+      : channel_(std::move(post.channel)),
+        lineStream_(context_, channel_.descriptor()),
         owner_(context_, post.owner.get()),
         ownerHandle_(std::move(post.owner)),
         ownerPid_(post.ownerPid) {}
@@ -44,7 +44,7 @@ class LastWillHelper final : private ISessionObserver {
   }
 
   void run() {
-    static_cast<void>(line_.send(encodeReady()));
+    static_cast<void>(channel_.send(encodeReady()));
     listen();
     when(owner_, [this] { ownerIsGone(); });
     context_.run();
@@ -70,7 +70,7 @@ class LastWillHelper final : private ISessionObserver {
 
   /// False when the line is over.
   bool hear() {
-    std::optional<Line::Packet> packet = line_.receive();
+    std::optional<IpcChannel::Packet> packet = channel_.receive();
     if (!packet) return false;
     switch (wordOf(packet->bytes).value_or(Word::ready)) {
       case Word::will: replaceWill(std::move(packet->bytes)); break;
@@ -100,13 +100,13 @@ class LastWillHelper final : private ISessionObserver {
   void ownerIsGone() {
     if (std::exchange(isGone_, true)) return;
     // Its last word counts, also when its death is noticed first.
-    while (isReadable(line_.descriptor()) && hear()) {
+    while (isReadable(channel_.descriptor()) && hear()) {
     }
     if (children_) {
       childrenStream_.assign(children_.get());
       when(childrenStream_, [this] { hearOfChildren(); });
     }
-    feed(CandidateGone{.copiesLeft = !line_.otherEndGone(), .awaitsChildren = static_cast<bool>(children_)});
+    feed(CandidateGone{.copiesLeft = !channel_.otherEndGone(), .awaitsChildren = static_cast<bool>(children_)});
   }
 
   void hearOfChildren() {
@@ -184,7 +184,7 @@ class LastWillHelper final : private ISessionObserver {
 
   boost::asio::io_context context_{1};
   AsioLoop loop_{context_};
-  Line line_;
+  IpcChannel channel_;
   Stream lineStream_;
   Stream owner_;
   Descriptor ownerHandle_;

@@ -1,6 +1,6 @@
 #include "career/last_will/last_will_orders.hpp"
 
-#include "process/line.hpp"
+#include "process/ipc_channel.hpp"
 
 namespace tenure::last_will {
 namespace {

@@ -138,15 +138,15 @@ Exit runCommands(const ConsumeOptions& options, Settings settings) {
   if (const auto found = lookUpCommand(options.exec); !found) return refuse("--exec", found.error());
   // And whenever it is next in line: what was there may be gone by then.
   settings.consumer.prepare = [command = options.exec](const std::stop_token&) { lookUpCommand(command).value(); };
-  const auto guardian = Guardian::start(settings.wiring.secretVariables());  // a fork: before any thread
-  if (!guardian) return refuse("--exec", guardian.error());
-  settings.candidate.lastWill.childrenGone = guardian->childrenGone();
-  settings.candidate.lastWill.nothingRuns = [&guardian] { return guardian->nothingRuns(); };
+  const auto supervisor = Supervisor::start(settings.wiring.secretVariables());  // a fork: before any thread
+  if (!supervisor) return refuse("--exec", supervisor.error());
+  settings.candidate.lastWill.childrenGone = supervisor->childrenGone();
+  settings.candidate.lastWill.nothingRuns = [&supervisor] { return supervisor->nothingRuns(); };
   const Exit exit =
       runReplica(options, std::move(settings),
-                 makeExecHandler(*guardian, options.exec, options.tuning.delivery, options.tuning.whenAsked));
+                 makeExecHandler(*supervisor, options.exec, options.tuning.delivery, options.tuning.whenAsked));
   // Nothing is wrong with the configuration: a restart mends it, and a supervisor should try.
-  return exit == Exit::configuration && guardian->isGone() ? Exit::hung : exit;
+  return exit == Exit::configuration && supervisor->isGone() ? Exit::hung : exit;
 }
 
 Exit consume(const ConsumeOptions& options) {

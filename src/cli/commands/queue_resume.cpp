@@ -34,7 +34,7 @@ Exit resume(const ResumeOptions& options) {
   std::size_t count = 0;
   for (const ConsumerStreak& each : *streaks) {
     const bool isAsked = options.consumer.empty() || each.consumer.value == options.consumer;
-    if (!isAsked || each.streak.state != DeadLetterStreak::State::stopped) continue;
+    if (!isAsked || each.streak.state != DeadLetterStreakRecord::State::stopped) continue;
     const Result<void> resumed = store->resume(each.consumer);
     if (!resumed && resumed.error().is(Errc::notFound)) continue;  // somebody was faster
     if (!resumed) return refuse(options.wiring.storeName(), resumed.error());

@@ -91,7 +91,7 @@ tenure run --zookeeper zk1:2181 --election ledger --store sqlite:/srv/ledger.db 
   -- python3 ledger.py)help";
 
 CareerLimits limitsFor(milliseconds drain) {
-  // The keeper of the command has its own limits; these are for a keeper that does not keep them.
+  // The shim of the command has its own limits; these are for a shim that does not keep them.
   CareerLimits limits;
   limits.drain = drain + 10s;
   limits.execute = drain + 60s;
@@ -128,14 +128,14 @@ Result<Settings> settingsOf(const RunOptions& options) {
   return settings;
 }
 
-Exit contend(const RunOptions& options, Settings settings, const Guardian& guardian) {
+Exit contend(const RunOptions& options, Settings settings, const Supervisor& supervisor) {
   ReplicaRun replica(options.replica, settings.candidate, {}, std::nullopt);
   IEventSink& events = replica.events();
   const std::shared_ptr<IFencedStore> store = settings.store ? settings.store->open(events).store : nullptr;
 
   const ElectionName election = settings.candidate.election;
   settings.candidate.onReload = [&] { reload(options.replica, election, replica.log()); };
-  RunCareer career(guardian, std::move(settings.run), store.get(), Emitter(events, systemClock(), election),
+  RunCareer career(supervisor, std::move(settings.run), store.get(), Emitter(events, systemClock(), election),
                    [&replica] { replica.stop(); });
   const Exit exit = replica.run(settings.candidate, career);
   return static_cast<Exit>(career.exitCode(static_cast<ExitStatus>(exit)));
@@ -148,11 +148,11 @@ Exit runReplica(const RunOptions& options) {
   if (const auto found = lookUpProgram(options.command.front()); !found) return refuse("", found.error());
   auto settings = settingsOf(options);
   if (!settings) return refuse("", settings.error());
-  const auto guardian = Guardian::start();  // a fork: before any thread
-  if (!guardian) return refuse("", guardian.error());
-  settings->candidate.lastWill.childrenGone = guardian->childrenGone();
-  settings->candidate.lastWill.nothingRuns = [&guardian] { return guardian->nothingRuns(); };
-  return contend(options, *std::move(settings), *guardian);
+  const auto supervisor = Supervisor::start();  // a fork: before any thread
+  if (!supervisor) return refuse("", supervisor.error());
+  settings->candidate.lastWill.childrenGone = supervisor->childrenGone();
+  settings->candidate.lastWill.nothingRuns = [&supervisor] { return supervisor->nothingRuns(); };
+  return contend(options, *std::move(settings), *supervisor);
 }
 
 Options rowsOf(RunOptions& options) {

@@ -8,7 +8,7 @@
 
 namespace tenure::cli {
 
-// Until when a command of a term may run. Its keeper enforces it (process/guardian.hpp), whatever becomes of us.
+// Until when a command of a term may run. Its shim enforces it (process/supervisor.hpp), whatever becomes of us.
 
 /// The command is gone this long before the lease's hard limit: from then on a successor may act.
 constexpr Duration killMargin = std::chrono::milliseconds{50};

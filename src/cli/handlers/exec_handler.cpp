@@ -129,16 +129,16 @@ void refuseWhatCannotBeRun(const Result<ChildEnd>& end) {
                           (end->exitCode == shellNotFound ? "there is no such command" : "it cannot be executed")});
 }
 
-Handler makeExecHandler(const Guardian& guardian, std::string command, Guarantee guarantee, WhenAsked whenAsked) {
+Handler makeExecHandler(const Supervisor& supervisor, std::string command, Guarantee guarantee, WhenAsked whenAsked) {
   // Lanes share the handler.
-  return [&guardian, command = std::move(command), guarantee, whenAsked,
+  return [&supervisor, command = std::move(command), guarantee, whenAsked,
           hasSucceeded = std::make_shared<std::atomic<bool>>(false)](const Delivery& delivery) {
     ChildLimits limits{.until = [&] { return killDeadlineOf(delivery.term); }, .warning = politeness};
     if (whenAsked == WhenAsked::cut) {
       limits.stop = delivery.term.stopToken();
       limits.grace = timeToEnd;
     }
-    const Result<ChildEnd> end = runChild(guardian, commandFor(delivery, command), limits);
+    const Result<ChildEnd> end = runChild(supervisor, commandFor(delivery, command), limits);
     if (!*hasSucceeded) refuseWhatCannotBeRun(end);
     const Outcome outcome = outcomeOfCommand(end, delivery.term.endReason(), guarantee);
     if (outcome.kind == Outcome::Kind::done) *hasSucceeded = true;

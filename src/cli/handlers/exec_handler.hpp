@@ -19,8 +19,8 @@ namespace tenure::cli {
 /// it at once, and so does a lease that runs out, a moment before its hard limit and also while this process is frozen.
 ///
 /// Throws EndTerm when no command can be run any more. The consumer must know that the handler is external
-/// (ConsumerOptions::handlerIsExternal). Borrows the guardian.
-Handler makeExecHandler(const Guardian& guardian, std::string command,
+/// (ConsumerOptions::handlerIsExternal). Borrows the supervisor.
+Handler makeExecHandler(const Supervisor& supervisor, std::string command,
                         Guarantee guarantee = Guarantee::exactlyOnceEffect, WhenAsked whenAsked = WhenAsked::finish);
 
 /// What becomes of a message whose command has ended so, under a term that ends for `reason`, or does not. Throws as

@@ -30,9 +30,9 @@ std::vector<std::pair<std::string, std::string>> environmentOf(const TermIdentit
           {"TENURE_ID", term.candidateId.value}};
 }
 
-RunCareer::RunCareer(const Guardian& guardian, RunSettings settings, IFencedStore* store, Emitter emit,
+RunCareer::RunCareer(const Supervisor& supervisor, RunSettings settings, IFencedStore* store, Emitter emit,
                      std::function<void()> leave)
-    : guardian_(guardian),
+    : supervisor_(supervisor),
       settings_(std::move(settings)),
       store_(store),
       emit_(std::move(emit)),
@@ -86,7 +86,7 @@ Result<ChildEnd> RunCareer::run(const Term& term) const {
                            .grace = settings_.drain,
                            .until = until,
                            .warning = std::min(settings_.warning, third)};
-  return runChild(guardian_, command, limits);
+  return runChild(supervisor_, command, limits);
 }
 
 bool RunCareer::perform(const RunMachine::Next& next, const Term& term, const std::string& how) const {

@@ -18,7 +18,7 @@
 
 #include "base/emit.hpp"
 #include "cli/handlers/run_machine.hpp"
-#include "process/guardian.hpp"
+#include "process/supervisor.hpp"
 #include "tenure/career.hpp"
 #include "tenure/spi/store.hpp"
 
@@ -39,8 +39,8 @@ struct RunSettings {
 
 class RunCareer final : public ILeaderCareer {
  public:
-  /// Borrows guardian and store; the store may be absent. `leave` asks the candidate to stop.
-  RunCareer(const Guardian& guardian, RunSettings settings, IFencedStore* store, Emitter emit,
+  /// Borrows supervisor and store; the store may be absent. `leave` asks the candidate to stop.
+  RunCareer(const Supervisor& supervisor, RunSettings settings, IFencedStore* store, Emitter emit,
             std::function<void()> leave);
 
   void check(const std::stop_token& stop) override;
@@ -56,7 +56,7 @@ class RunCareer final : public ILeaderCareer {
   Result<ChildEnd> run(const Term& term) const;
   bool perform(const RunMachine::Next& next, const Term& term, const std::string& how) const;
 
-  const Guardian& guardian_;
+  const Supervisor& supervisor_;
   RunSettings settings_;
   IFencedStore* store_;
   Emitter emit_;

@@ -16,8 +16,8 @@ bool isToBeTried(const AttemptRecord& record) noexcept {
   return record.state != AttemptState::released && record.nextAt != WallTime{};
 }
 
-std::string_view stateOf(const DeadLetterStreak& streak) noexcept {
-  return streak.state == DeadLetterStreak::State::resumed ? "resumed" : "stopped";
+std::string_view stateOf(const DeadLetterStreakRecord& streak) noexcept {
+  return streak.state == DeadLetterStreakRecord::State::resumed ? "resumed" : "stopped";
 }
 
 }  // namespace
@@ -64,14 +64,14 @@ std::string failingJson(const FailingMessage& failing) {
 }
 
 std::string stoppedLine(const ConsumerStreak& stopped) {
-  const DeadLetterStreak& streak = stopped.streak;
+  const DeadLetterStreakRecord& streak = stopped.streak;
   return std::string(stateOf(streak)) + "  consumer=" + escaped(stopped.consumer.value) +
          "  dead_letters=" + std::to_string(streak.deaths) + "  first=" + formatWallTime(streak.firstAt) +
          "  last=" + formatWallTime(streak.lastAt) + "  \"" + escaped(streak.lastReason) + "\"\n";
 }
 
 std::string stoppedJson(const ConsumerStreak& stopped) {
-  const DeadLetterStreak& streak = stopped.streak;
+  const DeadLetterStreakRecord& streak = stopped.streak;
   return lineOf({{"consumer", stopped.consumer.value},
                  {"state", stateOf(streak)},
                  {"dead_letters", streak.deaths},

@@ -23,7 +23,9 @@ std::string failingJson(const FailingMessage& failing);
 std::string_view toString(AttemptState state) noexcept;
 
 /// At too many dead letters in a row; also when it is to go on, until its leader has heard of that.
-inline bool hasStopped(const ConsumerStreak& each) { return each.streak.state != DeadLetterStreak::State::counting; }
+inline bool hasStopped(const ConsumerStreak& each) {
+  return each.streak.state != DeadLetterStreakRecord::State::counting;
+}
 std::string stoppedLine(const ConsumerStreak& stopped);
 std::string stoppedJson(const ConsumerStreak& stopped);
 

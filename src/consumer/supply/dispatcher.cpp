@@ -26,7 +26,7 @@ void Dispatcher::trust() {
   intake_.trust();
 }
 
-Dispatcher::Share Dispatcher::takeSuspects(std::size_t lane, std::size_t max) {
+Dispatcher::Assignment Dispatcher::takeSuspects(std::size_t lane, std::size_t max) {
   std::vector<Entry> entries;
   const auto ends = [this](const Message& message) { return intake_.mayLeaveSuccessor(message); };
   while (entries.size() < max && !suspects_.empty() && !mustBeReadAgain()) {
@@ -42,37 +42,37 @@ Dispatcher::Share Dispatcher::takeSuspects(std::size_t lane, std::size_t max) {
     if (!scheduler_.isNext(*suspect.line, suspect.number, lane)) suspects_.pop_front();
     if (ends(entries.back().message)) break;
   }
-  Share share;
-  share.areCounted = scheduler_.limitsAnything();
-  give(std::move(entries), share);
-  return share;
+  Assignment assignment;
+  assignment.areCounted = scheduler_.limitsAnything();
+  give(std::move(entries), assignment);
+  return assignment;
 }
 
-Dispatcher::Share Dispatcher::take(std::size_t lane, std::size_t max, BootTime now) {
-  Share share;
-  share.areCounted = scheduler_.limitsAnything();
-  if (mustBeReadAgain()) return share;
+Dispatcher::Assignment Dispatcher::take(std::size_t lane, std::size_t max, BootTime now) {
+  Assignment assignment;
+  assignment.areCounted = scheduler_.limitsAnything();
+  if (mustBeReadAgain()) return assignment;
   GroupScheduler::Turn turn =
       scheduler_.take(lane, max, now, [this](const Message& message) { return intake_.mayLeaveSuccessor(message); });
-  share.group = std::move(turn.group);
-  share.isVisit = turn.isVisit;
-  share.allowed = turn.allowed;
-  share.heldBack = std::move(turn.heldBack);
-  give(std::move(turn.entries), share);
-  return share;
+  assignment.group = std::move(turn.group);
+  assignment.isVisit = turn.isVisit;
+  assignment.allowed = turn.allowed;
+  assignment.heldBack = std::move(turn.heldBack);
+  give(std::move(turn.entries), assignment);
+  return assignment;
 }
 
-Dispatcher::Share Dispatcher::sweep(std::size_t lane, std::size_t max, BootTime now) {
-  Share share;
-  if (!mustBeReadAgain()) give(scheduler_.sweep(lane, max, now), share);
-  return share;
+Dispatcher::Assignment Dispatcher::sweep(std::size_t lane, std::size_t max, BootTime now) {
+  Assignment assignment;
+  if (!mustBeReadAgain()) give(scheduler_.sweep(lane, max, now), assignment);
+  return assignment;
 }
 
-void Dispatcher::give(std::vector<Entry> entries, Share& share) const {
-  share.messages.reserve(entries.size());
+void Dispatcher::give(std::vector<Entry> entries, Assignment& assignment) const {
+  assignment.messages.reserve(entries.size());
   for (Entry& entry : entries) {
-    if (intake_.isInFront(entry) && share.covered == share.messages.size()) ++share.covered;
-    share.messages.push_back(std::move(entry.message));
+    if (intake_.isInFront(entry) && assignment.startable == assignment.messages.size()) ++assignment.startable;
+    assignment.messages.push_back(std::move(entry.message));
   }
 }
 

@@ -1,5 +1,5 @@
-/// Gives each lane its share of the messages that wait: within a group in order and one lane at a time, across groups
-/// whatever is ready. Pure.
+/// Gives each lane its assignment of the messages that wait: within a group in order and one lane at a time, across
+/// groups whatever is ready. Pure.
 ///
 ///     receive ─► intake ─► scheduler ─► take(lane) ─► acknowledge ─► release
 ///                  ▲                        │              └ a successor: back to the front of its line
@@ -30,9 +30,9 @@ namespace tenure::supply {
 class Dispatcher {
  public:
   using Limits = Intake::Limits;
-  struct Share {
+  struct Assignment {
     std::vector<Message> messages;
-    std::size_t covered = 0;                  // the first of them that are in the front
+    std::size_t startable = 0;                // the first of them that are in the front
     bool areCounted = false;                  // by a rate limit
     std::string group{};                      // of a visit, or of the messages; not of suspects
     bool isVisit = false;                     // which was owed; it has no messages
@@ -66,22 +66,22 @@ class Dispatcher {
 
   // After an unclean end.
 
-  void suspect(std::unordered_set<MessageId> ids, std::size_t front, std::size_t window) {
-    intake_.suspect(std::move(ids), front, window);
+  void suspect(std::unordered_set<MessageId> ids, std::size_t unrecordedWindow, std::size_t window) {
+    intake_.suspect(std::move(ids), unrecordedWindow, window);
   }
   bool hasSuspects() const noexcept { return !suspects_.empty(); }
   void trust();
   /// The next suspects, to whoever handles them while all lanes rest.
-  Share takeSuspects(std::size_t lane, std::size_t max);
+  Assignment takeSuspects(std::size_t lane, std::size_t max);
 
   // The lanes' side.
 
   void owe(const std::string& group, std::size_t ready) { scheduler_.owe(group, ready); }
   bool knows(const std::string& group) const { return scheduler_.knows(group); }
   /// Up to `max` messages of one group, or a visit to one; none when no group is ready.
-  Share take(std::size_t lane, std::size_t max, BootTime now);
+  Assignment take(std::size_t lane, std::size_t max, BootTime now);
   /// Of what came first, whatever its group (GroupScheduler::sweep).
-  Share sweep(std::size_t lane, std::size_t max, BootTime now);
+  Assignment sweep(std::size_t lane, std::size_t max, BootTime now);
   std::vector<Message> begin(const Message& message) { return intake_.begin(message); }
   /// The first that the lane holds are done; their groups wait for release(). Until the source knows they stay in the
   /// window: a successor finds them there. Those at the `dropped` positions had no run.
@@ -111,7 +111,7 @@ class Dispatcher {
     Window::Number number;
   };
 
-  void give(std::vector<Entry> entries, Share& share) const;
+  void give(std::vector<Entry> entries, Assignment& assignment) const;
 
   Intake intake_;
   GroupScheduler scheduler_;

@@ -42,13 +42,13 @@ void Intake::confirm(std::size_t count) {
   }
 }
 
-void Intake::suspect(std::unordered_set<MessageId> ids, std::size_t front, std::size_t window) {
+void Intake::suspect(std::unordered_set<MessageId> ids, std::size_t unrecordedWindow, std::size_t window) {
   TENURE_ASSERT(window_.size() == 0);
   suspectIds_ = std::move(ids);
   // Those with these ids stand for nobody, so that there may be one more behind each that its predecessor did not see.
   const std::size_t more = coalescer_ ? suspectIds_.size() : 0;
-  suspectFront_ = front > 0 ? front + more : 0;
-  suspectWindow_ = std::max(front, window) + more;
+  suspectFront_ = unrecordedWindow > 0 ? unrecordedWindow + more : 0;
+  suspectWindow_ = std::max(unrecordedWindow, window) + more;
 }
 
 bool Intake::isSuspect(const Message& message, Number number) const {

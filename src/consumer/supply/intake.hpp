@@ -33,7 +33,7 @@ class Intake {
   struct Limits {
     std::size_t messages;  // in the window
     std::size_t bytes;     // of bodies that wait; the last one received may pass it
-    std::size_t front;
+    std::size_t unrecordedWindow;
   };
   struct Received {
     Entry entry;
@@ -42,7 +42,7 @@ class Intake {
   };
 
   Intake(const Limits& limits, std::optional<Coalescer> coalescer)
-      : limits_(limits), window_(limits.front), coalescer_(std::move(coalescer)) {}
+      : limits_(limits), window_(limits.unrecordedWindow), coalescer_(std::move(coalescer)) {}
 
   // From the source.
 
@@ -61,7 +61,7 @@ class Intake {
 
   /// Before the first message: those with these ids, among the first `window`, and the first `front` of all may have
   /// killed a process. The predecessor's numbers, which may be others than these limits.
-  void suspect(std::unordered_set<MessageId> ids, std::size_t front, std::size_t window);
+  void suspect(std::unordered_set<MessageId> ids, std::size_t unrecordedWindow, std::size_t window);
   bool suspectsAny() const noexcept { return suspectFront_ > 0 || !suspectIds_.empty(); }
   /// From here on nobody is suspected.
   void trust();

@@ -239,7 +239,7 @@ std::optional<Ready> Sequencer::ready(std::size_t most) const {
   return ready;
 }
 
-void Sequencer::took(const Ready& ready) {
+void Sequencer::onTaken(const Ready& ready) {
   inHand_[ready.group] = ready.numbers.back();
   ready_.erase(ready.group);
 }

@@ -95,7 +95,7 @@ class Sequencer {
   /// At most `most` messages of one group that are ready, and not yet in hand.
   std::optional<Ready> ready(std::size_t most) const;
   /// Those are in hand now: they come back through turnOf.
-  void took(const Ready& ready);
+  void onTaken(const Ready& ready);
 
   /// The oldest gap above the limit.
   std::optional<Gap> overdue(WallTime now) const;

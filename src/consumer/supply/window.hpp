@@ -14,7 +14,7 @@ class Window {
  public:
   using Number = std::uint64_t;  // counts what was received
 
-  explicit Window(std::size_t front) : front_(front) {}
+  explicit Window(std::size_t unrecordedWindow) : unrecordedWindow_(unrecordedWindow) {}
 
   Number add() {
     done_.push_back(false);
@@ -47,11 +47,11 @@ class Window {
  private:
   Number end() const noexcept { return begin_ + done_.size(); }
   void growFront() {
-    for (; frontSize_ < front_ && frontEnd_ < end(); ++frontEnd_)
+    for (; frontSize_ < unrecordedWindow_ && frontEnd_ < end(); ++frontEnd_)
       if (!done_[frontEnd_ - begin_]) ++frontSize_;
   }
 
-  const std::size_t front_;
+  const std::size_t unrecordedWindow_;
   std::deque<bool> done_;
   Number begin_ = 0;
   std::size_t size_ = 0;

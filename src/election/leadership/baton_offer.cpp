@@ -15,7 +15,7 @@ bool names(const BatonRecord& accepted) {
 
 }  // namespace
 
-void BatonOffer::make(const StandbyLine::StandbyEntry& to, BootTime until) {
+void BatonOffer::make(const StandbyQueue::StandbyEntry& to, BootTime until) {
   forget();
   to_ = to;
   offer(until);
@@ -116,7 +116,7 @@ std::optional<BootTime> BatonOffer::wakeAt() const {
   return accepted_ ? acceptedAt_ + health_.session()->timeout / 12 : until_;
 }
 
-std::optional<BatonOffer::Acceptance> BatonOffer::acceptance(const std::optional<Moment>& asked) const {
+std::optional<BatonOffer::Acceptance> BatonOffer::acceptance(const std::optional<Now>& asked) const {
   if (!accepted_ || at_.now.boot - acceptedAt_ > health_.session()->timeout / 6) return std::nullopt;
   BatonRecord passed = *accepted_;
   passed.state = BatonRecord::State::passed;

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "election/line.hpp"
 #include "election/session_health.hpp"
+#include "election/standby_queue.hpp"
 
 namespace tenure {
 
@@ -31,7 +31,7 @@ class BatonOffer {
   BatonOffer(Contention& at, const SessionHealth& health) : at_(at), health_(health) {}
 
   /// After `until` an offer without an answer counts as refused.
-  void make(const StandbyLine::StandbyEntry& to, BootTime until);
+  void make(const StandbyQueue::StandbyEntry& to, BootTime until);
   void forget();
   /// Forgets the offer and clears the znode `baton`: no candidate accepts it later.
   void takeBack();
@@ -42,7 +42,7 @@ class BatonOffer {
   }
   /// Keeps an acceptance that was read.
   void dropTickets() noexcept { write_ = watch_ = 0; }
-  /// Connected again, in office.
+  /// Connected again, as leader.
   void resume();
 
   News written(Ticket ticket, const Result<void>& result);
@@ -52,7 +52,7 @@ class BatonOffer {
   std::optional<BootTime> wakeAt() const;
   /// An answer is awaited.
   bool isOut() const noexcept { return to_ && !accepted_ && !isLapsed_; }
-  const StandbyLine::StandbyEntry& to() const noexcept { return *to_; }
+  const StandbyQueue::StandbyEntry& to() const noexcept { return *to_; }
   const std::string& why() const noexcept { return why_; }
   std::chrono::milliseconds waited() const { return inMilliseconds(at_.now.boot - offeredAt_); }
 
@@ -66,7 +66,7 @@ class BatonOffer {
     std::int32_t batonVersion = 0;
     std::string baton;  // data, once it is passed
   };
-  std::optional<Acceptance> acceptance(const std::optional<Moment>& asked) const;
+  std::optional<Acceptance> acceptance(const std::optional<Now>& asked) const;
 
  private:
   void offer(BootTime until);
@@ -76,7 +76,7 @@ class BatonOffer {
 
   Contention& at_;
   const SessionHealth& health_;
-  std::optional<StandbyLine::StandbyEntry> to_;
+  std::optional<StandbyQueue::StandbyEntry> to_;
   bool isTouched_ = false;  // the znode of the candidacy, by this offer
   bool isWritten_ = false;  // the offer: what is read from then on may answer it
   bool isLapsed_ = false;

@@ -28,7 +28,7 @@ LineLook::News LineLook::read(Ticket ticket, const Result<Node>& node) {
   const std::string& name = entry.mapped();
   if (node) {
     const auto* first = line_.answer(name, *node, at_.now.boot);
-    if (first != nullptr && !first->differs.empty() && at_.phase == ElectionPhase::office)
+    if (first != nullptr && !first->differs.empty() && at_.phase == ElectionPhase::leadership)
       at_.tell(SettingsDiffer{first->called(), escaped(first->differs)}, at_.token());
   } else if (node.error().is(Errc::notFound)) {
     line_.vanished(name);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "election/contention.hpp"
-#include "election/line.hpp"
+#include "election/standby_queue.hpp"
 
 namespace tenure {
 
@@ -34,16 +34,16 @@ class LineLook {
   News statted(Ticket ticket, const std::string& name, const Result<NodeStat>& stat);
   void dropTickets();
   /// Nothing is known of the line.
-  void forget() { line_ = StandbyLine{at_.settings.self}; }
+  void forget() { line_ = StandbyQueue{at_.settings.self}; }
 
-  const StandbyLine& line() const noexcept { return line_; }
+  const StandbyQueue& line() const noexcept { return line_; }
 
  private:
   News judge();
   News lost();
 
   Contention& at_;
-  StandbyLine line_;
+  StandbyQueue line_;
   Ticket look_ = 0;
   std::map<Ticket, std::string> reads_;
   BootTime due_{};

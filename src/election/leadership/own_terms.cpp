@@ -149,7 +149,7 @@ TermIdentity OwnTerms::begin(const MetaRecord& meta) {
 
 // --- its end
 
-void OwnTerms::end(Resignation how, std::optional<Moment> asked) {
+void OwnTerms::end(Resignation how, std::optional<Now> asked) {
   resignation_ = how;
   asked_ = asked;
   heir_.reset();
@@ -230,7 +230,7 @@ std::optional<OwnTerms::Bequest> OwnTerms::bequest() const {
   if (!session || at_.phase == Phase::over) return std::nullopt;
   Bequest bequest{session->generation, session->id, session->server, {}, lost_};
   const bool inOrder =
-      at_.phase == Phase::office || (at_.phase == Phase::resigning && resignation_ == Resignation::clean);
+      at_.phase == Phase::leadership || (at_.phase == Phase::resigning && resignation_ == Resignation::clean);
   if (at_.own && health_.hasServed() && inOrder) bequest.resigns = at_.own->path;
   return bequest;
 }

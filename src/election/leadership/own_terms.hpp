@@ -19,7 +19,7 @@
 
 namespace tenure {
 
-/// The wait between winning and taking office, while the work of the term before may still be going on.
+/// The wait between winning and becoming leader, while the work of the term before may still be going on.
 ///
 ///     marker idle, or of a term of which nothing runs any more ─► over at once
 ///     marker busy, by another term ──► waiting ──► over: the marker turned idle, or says that nothing runs any more,
@@ -45,7 +45,7 @@ class Barrier {
   /// Whether the wait would be over if the holder's process were no more. What that process has started may outlive it.
   bool endsWithHolder() const noexcept;
 
-  /// Who held office and left no idle marker.
+  /// Who led and left no idle marker.
   const std::optional<ProcessIdentity>& uncleanPredecessor() const noexcept { return predecessor_; }
 
  private:
@@ -94,7 +94,7 @@ class OwnTerms {
   /// Whether the career of our last term has come home: nothing that it had in work has killed us.
   void setCareerHome(bool isHome) noexcept { careerIsHome_ = isHome; }
   /// `asked`: when we were asked to hand over or to stop, if we were.
-  void end(Resignation how, std::optional<Moment> asked);
+  void end(Resignation how, std::optional<Now> asked);
   /// After a clean end: the last words pass the baton, and send the candidates `between` us and the heir to the back.
   /// After any other end it does nothing.
   void passTo(const BatonOffer::Acceptance& heir, std::vector<std::string> between);
@@ -154,7 +154,7 @@ class OwnTerms {
   std::optional<ProcessIdentity> servedAfter_;  // whom it followed uncleanly
   FencingToken ended_;                          // the last of our terms of which nothing runs any more
   Resignation resignation_ = Resignation::clean;
-  std::optional<Moment> asked_;
+  std::optional<Now> asked_;
   std::optional<BatonOffer::Acceptance> heir_;  // to whom the baton is passed
   std::vector<std::string> between_;            // znodes
   bool careerIsHome_ = false;

@@ -23,7 +23,7 @@ std::string nameOf(const std::optional<CandidateUuid>& target) { return target ?
 
 void Steering::begin() {
   isHonoured_ = seeksAnother_ = isReplaced_ = false;
-  wish_.reset();
+  target_.reset();
   offer_.begin();
   look_.forget();
   look_.dueAt(at_.now.boot + lookInterval());
@@ -49,9 +49,9 @@ void Steering::take(const Node& node) {
   std::optional<HandoverRequest> request = parseHandoverRequest(node.data);
   if (request && request->term == at_.token() && at_.now.wall <= request->until)
     return pursue({*std::move(request), true});
-  if (!wish_ || !wish_->written || isHonoured_) return;
-  at_.tell(HandoverCancelled{wish_->request.by}, at_.token());
-  wish_.reset();
+  if (!target_ || !target_->written || isHonoured_) return;
+  at_.tell(HandoverCancelled{target_->request.by}, at_.token());
+  target_.reset();
   offer_.takeBack();
 }
 
@@ -73,11 +73,11 @@ void Steering::wanted(const input::HandoverWanted& in) {
   if (in.term == at_.token()) pursue({{in.term, in.by, in.to, at_.now.wall + stands, {}}, false, in.leaves});
 }
 
-void Steering::pursue(Wish wish) {
-  if (at_.phase != ElectionPhase::office || isHonoured_ || (wish_ && wish_->request == wish.request)) return;
+void Steering::pursue(HandoverTarget target) {
+  if (at_.phase != ElectionPhase::leadership || isHonoured_ || (target_ && target_->request == target.request)) return;
   offer_.takeBack();
-  wish_ = std::move(wish);
-  const HandoverRequest& request = wish_->request;
+  target_ = std::move(target);
+  const HandoverRequest& request = target_->request;
   if (at_.now.wall < request.at)
     at_.tell(HandoverScheduled{request.by, nameOf(request.to), request.at - at_.now.wall}, at_.token());
   look_.dueAt(at_.now.boot);
@@ -87,76 +87,77 @@ void Steering::pursue(Wish wish) {
 // --- how it is done
 
 void Steering::tick() {
-  if (at_.phase != ElectionPhase::office) return;
+  if (at_.phase != ElectionPhase::leadership) return;
   heed(offer_.tick());
   if ((isHonoured_ && !seeksAnother_) || offer_.isOut()) return;
   if (seeksAnother_) return look_.look();
-  if (!wish_ && !looksBack()) return;
-  if (!wish_) return look_.look();
-  const HandoverRequest& request = wish_->request;
+  if (!target_ && !looksBack()) return;
+  if (!target_) return look_.look();
+  const HandoverRequest& request = target_->request;
   if (!isDue()) return;
-  if (at_.now.wall > request.until) return decline(wish_->waitsFor.empty() ? "its time has passed" : wish_->waitsFor);
+  if (at_.now.wall > request.until)
+    return decline(target_->waitsFor.empty() ? "its time has passed" : target_->waitsFor);
   if (request.to == at_.settings.uuid) return decline("it leads already");
   look_.look();
 }
 
 /// The time has come for which the handover was asked.
 bool Steering::isDue() {
-  if (at_.now.wall < wish_->request.at) return false;
-  if (!wish_->asked) wish_->asked = at_.now;
+  if (at_.now.wall < target_->request.at) return false;
+  if (!target_->asked) target_->asked = at_.now;
   return true;
 }
 
 std::optional<BootTime> Steering::wakeAt() const {
   if ((isHonoured_ && !seeksAnother_) || offer_.isOut()) return offer_.wakeAt();
-  if (wish_ && at_.now.wall < wish_->request.at)
-    return at_.now.boot + std::min(wish_->request.at - at_.now.wall, longestSleep);
+  if (target_ && at_.now.wall < target_->request.at)
+    return at_.now.boot + std::min(target_->request.at - at_.now.wall, longestSleep);
   if (!at_.connected || look_.isUnderWay()) return std::nullopt;
-  return wish_ || looksBack() ? std::optional(look_.dueAt()) : std::nullopt;
+  return target_ || looksBack() ? std::optional(look_.dueAt()) : std::nullopt;
 }
 
 void Steering::honour() {
   isHonoured_ = true;
-  if (!wish_->leaves) at_.tell(HandoverAsked{wish_->request.by, nameOf(wish_->request.to)}, at_.token());
-  at_.act(action::AskHandover{wish_->request.by, wish_->asked->boot});
+  if (!target_->leaves) at_.tell(HandoverAsked{target_->request.by, nameOf(target_->request.to)}, at_.token());
+  at_.act(action::AskHandover{target_->request.by, target_->asked->boot});
 }
 
 void Steering::decline(const std::string& why) {
   offer_.takeBack();
-  if (wish_->leaves) return honour();
-  at_.tell(HandoverDeclined{wish_->request.by, nameOf(wish_->request.to), why}, at_.token());
-  wish_.reset();
+  if (target_->leaves) return honour();
+  at_.tell(HandoverDeclined{target_->request.by, nameOf(target_->request.to), why}, at_.token());
+  target_.reset();
 }
 
-void Steering::handOverTo(const StandbyLine::Successor& successor) {
-  const bool isLate = wish_->offersUntil && at_.now.boot >= *wish_->offersUntil && !wish_->request.to;
-  if (isLate && !wish_->isPlain)
-    return decline(wish_->waitsFor.empty() ? "nobody has accepted in time" : wish_->waitsFor);
+void Steering::handOverTo(const StandbyQueue::Successor& successor) {
+  const bool isLate = target_->offersUntil && at_.now.boot >= *target_->offersUntil && !target_->request.to;
+  if (isLate && !target_->isPlain)
+    return decline(target_->waitsFor.empty() ? "nobody has accepted in time" : target_->waitsFor);
   if (!successor.znode.empty()) {
-    const StandbyLine::StandbyEntry* target = look_.line().find(successor.znode);
-    if (target->record.knowsBaton && !wish_->isPlain) return offerTo(*target);
-    if (wish_->passedOver.empty()) return makeWay(successor.znode);
+    const StandbyQueue::StandbyEntry* target = look_.line().find(successor.znode);
+    if (target->record.knowsBaton && !target_->isPlain) return offerTo(*target);
+    if (target_->passedOver.empty()) return makeWay(successor.znode);
     // It cannot accept, and without an acceptance nobody before it is sent back.
-    wish_->passedOver.insert(successor.znode);
+    target_->passedOver.insert(successor.znode);
     return handOverTo(nextToAsk());
   }
-  if (!wish_->passedOver.empty()) return decline(wish_->waitsFor);
-  if (!wish_->request.to && successor.why.empty()) return honour();  // alone
+  if (!target_->passedOver.empty()) return decline(target_->waitsFor);
+  if (!target_->request.to && successor.why.empty()) return honour();  // alone
   if (!successor.mayCome) return decline(successor.why);
-  wish_->waitsFor = successor.why;
-  look_.dueAt(at_.now.boot + (++wish_->looks < soonest ? lookForLatecomers : LineLook::lookAgainAfter));
+  target_->waitsFor = successor.why;
+  look_.dueAt(at_.now.boot + (++target_->looks < soonest ? lookForLatecomers : LineLook::lookAgainAfter));
 }
 
 /// A replica of a new version goes first once: one that does not accept may cost no other its turn. In the plain way no
 /// candidate is sent back for it.
-StandbyLine::Successor Steering::nextToAsk() const {
-  const bool prefersNewest = !wish_->request.to && wish_->passedOver.empty() && !wish_->isPlain;
+StandbyQueue::Successor Steering::nextToAsk() const {
+  const bool prefersNewest = !target_->request.to && target_->passedOver.empty() && !target_->isPlain;
   return prefersNewest ? look_.line().newestSuccessor(at_.own->czxid)
-                       : look_.line().successor(at_.own->czxid, wish_->request.to, wish_->passedOver);
+                       : look_.line().successor(at_.own->czxid, target_->request.to, target_->passedOver);
 }
 
-void Steering::offerTo(const StandbyLine::StandbyEntry& target) {
-  if (!wish_->offersUntil) wish_->offersUntil = at_.now.boot + longestOffers;
+void Steering::offerTo(const StandbyQueue::StandbyEntry& target) {
+  if (!target_->offersUntil) target_->offersUntil = at_.now.boot + longestOffers;
   at_.tell(HandoverOffered{target.called(), target.name}, at_.token());
   offer_.make(target, answerUntil(target));
 }
@@ -164,20 +165,20 @@ void Steering::offerTo(const StandbyLine::StandbyEntry& target) {
 /// The leader works on meanwhile. So one that is named is given the time that the request has, and so is one that is
 /// not prepared yet where nobody else can be asked. Another that is the last to be asked is given what is left of the
 /// second.
-BootTime Steering::answerUntil(const StandbyLine::StandbyEntry& target) const {
+BootTime Steering::answerUntil(const StandbyQueue::StandbyEntry& target) const {
   const BootTime soon = at_.now.boot + longestAnswer;
-  std::set<std::string> asked = wish_->passedOver;
+  std::set<std::string> asked = target_->passedOver;
   asked.insert(target.name);
-  const bool isLast = look_.line().successor(at_.own->czxid, wish_->request.to, asked).znode.empty();
-  const bool isWaitedFor = wish_->request.to || (isLast && target.record.readiness == Readiness::ready);
-  if (isWaitedFor && !wish_->leaves)
-    return std::max<BootTime>(soon, at_.now.boot + (wish_->request.until - at_.now.wall));
-  return isLast ? *wish_->offersUntil : std::min(soon, *wish_->offersUntil);
+  const bool isLast = look_.line().successor(at_.own->czxid, target_->request.to, asked).znode.empty();
+  const bool isWaitedFor = target_->request.to || (isLast && target.record.readiness == Readiness::ready);
+  if (isWaitedFor && !target_->leaves)
+    return std::max<BootTime>(soon, at_.now.boot + (target_->request.until - at_.now.wall));
+  return isLast ? *target_->offersUntil : std::min(soon, *target_->offersUntil);
 }
 
 bool Steering::heed(BatonOffer::News news) {
   using News = BatonOffer::News;
-  if (!wish_) return news != News::foreign;
+  if (!target_) return news != News::foreign;
   if (isHonoured_) {
     heedComingHome(news);
     return news != News::foreign;
@@ -192,7 +193,7 @@ bool Steering::heed(BatonOffer::News news) {
   }
   if (news == News::outdated) lookAgain();
   if (news == News::impossible) {
-    wish_->isPlain = true;
+    target_->isPlain = true;
     makeWay(nextToAsk().znode);
   }
   return news != News::foreign;
@@ -203,7 +204,7 @@ void Steering::heedComingHome(BatonOffer::News news) {
   using News = BatonOffer::News;
   if (news == News::accepted && std::exchange(isReplaced_, false))
     at_.tell(HandoverAccepted{offer_.to().called(), offer_.waited()}, at_.token());
-  if ((news != News::refused && news != News::outdated) || wish_->request.to) return;
+  if ((news != News::refused && news != News::outdated) || target_->request.to) return;
   if (news == News::refused) tellRefused();
   seeksAnother_ = true;
   lookAgain();
@@ -211,15 +212,15 @@ void Steering::heedComingHome(BatonOffer::News news) {
 
 void Steering::tellRefused() {
   at_.tell(HandoverRefused{offer_.to().called(), offer_.why()}, at_.token());
-  wish_->waitsFor = offer_.to().called() + ": " + offer_.why();
-  wish_->passedOver.insert(offer_.to().name);
+  target_->waitsFor = offer_.to().called() + ": " + offer_.why();
+  target_->passedOver.insert(offer_.to().name);
 }
 
 /// Where there is no other the term ends in the plain way.
 void Steering::replaceSuccessor() {
   if (!std::exchange(seeksAnother_, false)) return;
-  const StandbyLine::Successor next = look_.line().successor(at_.own->czxid, std::nullopt, wish_->passedOver);
-  const StandbyLine::StandbyEntry* target = next.znode.empty() ? nullptr : look_.line().find(next.znode);
+  const StandbyQueue::Successor next = look_.line().successor(at_.own->czxid, std::nullopt, target_->passedOver);
+  const StandbyQueue::StandbyEntry* target = next.znode.empty() ? nullptr : look_.line().find(next.znode);
   if (target == nullptr || !target->record.knowsBaton) return;
   isReplaced_ = true;
   at_.tell(HandoverOffered{target->called(), target->name}, at_.token());
@@ -234,14 +235,15 @@ void Steering::lookAgain() {
 
 /// In the plain way: the target is next, or those before it have to go.
 void Steering::makeWay(const std::string& target) {
-  const std::vector<StandbyLine::StandbyEntry> behind = look_.line().behind(at_.own->czxid);
+  const std::vector<StandbyQueue::StandbyEntry> behind = look_.line().behind(at_.own->czxid);
   if (behind.front().name == target) return honour();
   for (auto between = behind.begin(); between->name != target; ++between) {
     at_.tell(CandidateSentBack{between->name}, at_.token());
     at_.act(action::Write{0, action::Purpose::sendBack, {CheckOp{at_.own->path}, RemoveOp{at_.child(between->name)}}});
   }
   // What we ask next is answered after these writes. A candidate that is still there then was kept by a failure.
-  look_.dueAt(at_.now.boot + (std::exchange(wish_->wayMade, true) ? Duration{LineLook::lookAgainAfter} : Duration{0}));
+  look_.dueAt(at_.now.boot +
+              (std::exchange(target_->wayMade, true) ? Duration{LineLook::lookAgainAfter} : Duration{0}));
   look_.look();
 }
 
@@ -259,7 +261,7 @@ bool Steering::looksBack() const noexcept {
 void Steering::lineSeen() {
   look_.dueAt(at_.now.boot + lookInterval());
   // A request that stands, also one for later, goes before any preference.
-  if (wish_) {
+  if (target_) {
     if (!isDue() || offer_.isOut()) return;
     if (isHonoured_) return replaceSuccessor();
     return handOverTo(nextToAsk());

@@ -32,10 +32,10 @@ class Steering {
  public:
   Steering(Contention& at, const SessionHealth& health, LineLook& look) : at_(at), look_(look), offer_(at, health) {}
 
-  /// We have taken office; the look at the `handover` znode is watch().
+  /// We have become leader; the look at the `handover` znode is watch().
   void begin();
   void watch();
-  /// Connected again, in office.
+  /// Connected again, as leader.
   void resume() {
     if (!watch_.answered) watch();
     offer_.resume();
@@ -54,22 +54,22 @@ class Steering {
   void wanted(const input::HandoverWanted& in);
   void tick();
   std::optional<BootTime> wakeAt() const;
-  /// The look at the line that was begun in office has seen all of it.
+  /// The look at the line that was begun as leader has seen all of it.
   void lineSeen();
   /// Whether a request is pursued.
-  bool wishes() const noexcept { return wish_.has_value(); }
+  bool wishes() const noexcept { return target_.has_value(); }
   const BatonOffer& offer() const noexcept { return offer_; }
   /// When the leader was asked to hand over or to stop; nullopt: it was not, or declined.
-  std::optional<Moment> askedAt() const { return wish_ && mayEndTerm() ? wish_->asked : std::nullopt; }
+  std::optional<Now> askedAt() const { return target_ && mayEndTerm() ? target_->asked : std::nullopt; }
 
  private:
   /// Whom the leadership is meant for.
-  struct Wish {
+  struct HandoverTarget {
     HandoverRequest request;
-    bool written = false;           // in the znode, where it can be taken back
-    bool leaves = false;            // we go, whether somebody can follow or not
-    bool isPlain = false;           // the leadership cannot be offered
-    std::optional<Moment> asked{};  // when its time had come
+    bool written = false;        // in the znode, where it can be taken back
+    bool leaves = false;         // we go, whether somebody can follow or not
+    bool isPlain = false;        // the leadership cannot be offered
+    std::optional<Now> asked{};  // when its time had come
     std::optional<BootTime> offersUntil{};
     std::set<std::string> passedOver{};  // znodes of those who did not accept
     bool wayMade = false;                // the candidates between were sent back once
@@ -79,12 +79,12 @@ class Steering {
 
   bool isOurs(Ticket ticket) const noexcept { return ticket != 0 && ticket == watch_.ticket; }
   void take(const Node& node);
-  void pursue(Wish wish);
+  void pursue(HandoverTarget target);
   void honour();
   void decline(const std::string& why);
-  void handOverTo(const StandbyLine::Successor& successor);
-  void offerTo(const StandbyLine::StandbyEntry& target);
-  BootTime answerUntil(const StandbyLine::StandbyEntry& target) const;
+  void handOverTo(const StandbyQueue::Successor& successor);
+  void offerTo(const StandbyQueue::StandbyEntry& target);
+  BootTime answerUntil(const StandbyQueue::StandbyEntry& target) const;
   bool heed(BatonOffer::News news);
   void heedComingHome(BatonOffer::News news);
   void tellRefused();
@@ -94,14 +94,14 @@ class Steering {
   Duration lookInterval() const;
   bool looksBack() const noexcept;
   bool isDue();
-  StandbyLine::Successor nextToAsk() const;
-  bool mayEndTerm() const noexcept { return isHonoured_ || wish_->leaves; }
+  StandbyQueue::Successor nextToAsk() const;
+  bool mayEndTerm() const noexcept { return isHonoured_ || target_->leaves; }
 
   Contention& at_;
   LineLook& look_;
   BatonOffer offer_;
   ZnodeWatch watch_;
-  std::optional<Wish> wish_;
+  std::optional<HandoverTarget> target_;
   bool isHonoured_ = false;  // the career is asked, and comes home
   // Meanwhile the candidate that has accepted may fall silent:
   bool seeksAnother_ = false;

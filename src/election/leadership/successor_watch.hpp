@@ -1,4 +1,4 @@
-/// After our resignation the successor's write goes first, the one that takes office. What we would write next, a new
+/// After our resignation the successor's write goes first, the one that becomes leader. What we would write next, a new
 /// enrolment or the end of our session, waits until the marker has changed hands, for 100 ms at most, and not at all
 /// where we were the only candidate.
 #pragma once

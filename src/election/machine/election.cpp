@@ -69,7 +69,7 @@ class Election::Impl final : public ISessionObserver, public std::enable_shared_
     while (!inputs_.empty() && listener_ != nullptr) {
       const Input next = std::move(inputs_.front());
       inputs_.pop_front();
-      for (const Action& action : machine_.on(next, Moment{loop_.now(), loop_.wallNow()})) {
+      for (const Action& action : machine_.on(next, Now{loop_.now(), loop_.wallNow()})) {
         if (listener_ == nullptr) break;
         std::visit([this](const auto& what) { perform(what); }, action);
       }
@@ -167,7 +167,7 @@ class Election::Impl final : public ISessionObserver, public std::enable_shared_
   }
   void perform(const action::AskLiveness& what) { feed(input::LivenessTold{what.ticket, livenessOf_(what.process)}); }
 
-  void perform(const action::TakeOffice& what) {
+  void perform(const action::BecomeLeader& what) {
     term_ = std::make_shared<TermState>(what.identity, what.sessionTimeout, loop_);
     term_->lease().confirm(what.confirmedAt);
     term_->hold(Hold::unread);

@@ -23,7 +23,7 @@ namespace tenure {
 class IElectionListener {
  public:
   virtual ~IElectionListener() = default;
-  /// We are in office: enrolled first, barrier passed, busy marker written. Begin the career.
+  /// We lead: enrolled first, barrier passed, busy marker written. Begin the career.
   virtual void onElected(std::shared_ptr<TermState> term) = 0;
   /// The term is over without our doing: its lease is ended and its end reason set. Bring the career home, then call
   /// resign().
@@ -40,7 +40,7 @@ class IElectionListener {
   virtual void onNextInLine(bool next) = 0;
   /// leave() has finished.
   virtual void onLeft() = 0;
-  /// The election cannot go on: credentials, configuration. Nothing else follows. A term in office was lost before,
+  /// The election cannot go on: credentials, configuration. Nothing else follows. A present term was lost before,
   /// and this waits for its resign().
   virtual void onFatal(const Error& error) = 0;
 };
@@ -86,7 +86,7 @@ class Election final {
   /// Ends the current term, once its career is home, and enrols again at the back with a new znode, after a backoff
   /// when `failed`. Without a term it does nothing.
   void resign(Resignation how, bool failed);
-  /// Brings the office to the candidate called `to`, or with that uuid, if `term` is in office: onHandoverRequested()
+  /// Brings the leadership to the candidate called `to`, or with that uuid, if `term` leads: onHandoverRequested()
   /// comes when it is next. An id that names nobody who could follow is declined, and that is told as an event.
   void handOver(FencingToken term, const CandidateId& to, const std::string& by);
   /// The same for the first in line who is ready and agrees with us; alone, to ourselves.
@@ -99,7 +99,7 @@ class Election final {
   /// The election is paused and nothing is in hand: our candidacy says so until it is resumed.
   void tellRest(FencingToken term);
   /// Deletes what is ours and closes the session; calls onLeft within about three seconds. From standby or after the
-  /// career is home; with a term in office it resigns that way first.
+  /// career is home; with a present term it resigns that way first.
   void leave(Resignation how);
   /// For the status page and signals: one line about where we stand.
   std::string describe() const;

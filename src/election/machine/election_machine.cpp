@@ -36,7 +36,7 @@ ElectionMachine::ElectionMachine(ElectionMachineSettings settings, Random random
       electionBackoff_(firstBackoff, longestBackoff, random.fork()),
       termBackoff_(firstBackoff, longestBackoff, random.fork()) {}
 
-std::vector<Action> ElectionMachine::on(const Input& input, const Moment& now) {
+std::vector<Action> ElectionMachine::on(const Input& input, const Now& now) {
   at_.now = now;
   if (at_.phase == Phase::over) return {};
   health_.begin();
@@ -109,7 +109,7 @@ void ElectionMachine::resume() {
     case Phase::readingMarker:
     case Phase::barrier:
     case Phase::marking: enrolment_.resume(); return rank();
-    case Phase::office:
+    case Phase::leadership:
       enrolment_.resume();
       steering_.resume();
       pause_.resume();
@@ -186,7 +186,7 @@ std::optional<BootTime> ElectionMachine::wakeAt() const {
     if (const auto due = marker_.askAt(); due && terms_.barrier().endsWithHolder()) also(*due);
   }
   if (at_.phase == Phase::yielding) also(successor_.until());
-  if (at_.phase == Phase::office) {
+  if (at_.phase == Phase::leadership) {
     if (const std::optional<BootTime> due = steering_.wakeAt()) also(*due);
     if (const std::optional<BootTime> due = pause_.wakeAt()) also(*due);
   }
@@ -229,11 +229,11 @@ void ElectionMachine::endTerm(EndReason reason) {
 
 void ElectionMachine::loseCandidacy(EndReason reason, const std::string& why) {
   at_.tell(CandidacyLost{why}, servedToken());
-  const bool inOffice = at_.phase == Phase::office;
-  if (inOffice) endTerm(reason);
+  const bool leading = at_.phase == Phase::leadership;
+  if (leading) endTerm(reason);
   enrolment_.unwatch();
   at_.own.reset();
-  if (inOffice || at_.phase == Phase::lost || at_.phase == Phase::closing) return;
+  if (leading || at_.phase == Phase::lost || at_.phase == Phase::closing) return;
   if (at_.phase == Phase::resigning) return finishResignation();
   newCandidacy(reason == EndReason::sessionExpired ? Duration{0} : drawBackoff());
 }
@@ -316,7 +316,7 @@ void ElectionMachine::fail(const Error& error) {
 }
 
 void ElectionMachine::fatal(const Error& error) {
-  if (at_.phase == Phase::office) endTerm(EndReason::leaseLost);
+  if (at_.phase == Phase::leadership) endTerm(EndReason::leaseLost);
   if (at_.phase == Phase::lost || at_.phase == Phase::resigning || at_.phase == Phase::yielding) {
     fatal_ = error;
     return;
@@ -334,7 +334,7 @@ void ElectionMachine::handle(const input::LeaveAsked& in) {
   terms_.setCareerHome(false);  // for all we know
   leaveBy_ = at_.now.boot + timeToLeave;
   if (!at_.connected) return close();
-  if (at_.phase == Phase::office || at_.phase == Phase::lost) return resign(in.how, false);
+  if (at_.phase == Phase::leadership || at_.phase == Phase::lost) return resign(in.how, false);
   // A busy marker on its way is waited for and taken back.
   if (at_.phase == Phase::marking || at_.phase == Phase::resigning || at_.phase == Phase::yielding) return;
   if (!at_.own) return close();
@@ -384,9 +384,9 @@ std::string ElectionMachine::describe() const {
                                    "observing",
                                    "reading the marker",
                                    "waiting at the barrier",
-                                   "taking office",
-                                   "in office",
-                                   "out of office",
+                                   "becoming leader",
+                                   "as leader",
+                                   "while it does not lead",
                                    "leaving the line",
                                    "resigning",
                                    "letting its successor go first",
@@ -500,7 +500,7 @@ void ElectionMachine::parentGone() {
   newCandidacy(drawBackoff());
 }
 
-// From being the oldest candidate to giving the office back.
+// From being the oldest candidate to giving the leadership back.
 
 namespace {
 
@@ -524,7 +524,7 @@ void ElectionMachine::readMarker() {
 }
 
 /// We are the oldest: read the marker, unless that was asked for together with the list. What was seen then may be out
-/// of date by now; the write that takes office names its version.
+/// of date by now; the write that becomes leader names its version.
 void ElectionMachine::useMarker() {
   if (!marker_.isAsked()) return readMarker();
   at_.phase = Phase::readingMarker;
@@ -561,7 +561,7 @@ void ElectionMachine::handle(const input::LivenessTold& in) {
   judgeBarrier();
 }
 
-// --- taking office
+// --- becoming leader
 
 void ElectionMachine::mark() {
   at_.phase = Phase::marking;
@@ -578,7 +578,7 @@ void ElectionMachine::marked(BootTime sentAt, const Result<void>& result) {
     const BootTime confirmedAt = health_.wrote(sentAt);
     // An answer that took longer than a lease proves nothing about now: once more.
     if (at_.now.boot >= confirmedAt + health_.session()->timeout / 2) return rank();
-    return takeOffice(confirmedAt);
+    return becomeLeader(confirmedAt);
   }
   if (leaving_) return resign(Resignation::unclean, false);
   if (result.error().is(Errc::versionMismatch)) return readMarker();
@@ -604,11 +604,11 @@ void ElectionMachine::receiveBaton() {
   if (!from || at_.now.boot >= *from + health_.session()->timeout / 3) return readMarker();
   health_.dropProbe();
   marker_.dropProcess();
-  takeOffice(*from);
+  becomeLeader(*from);
 }
 
-void ElectionMachine::takeOffice(BootTime confirmedAt) {
-  at_.phase = Phase::office;
+void ElectionMachine::becomeLeader(BootTime confirmedAt) {
+  at_.phase = Phase::leadership;
   flow_ = 0;
   marker_.forget();
   acceptance_.forget();
@@ -625,12 +625,12 @@ void ElectionMachine::takeOffice(BootTime confirmedAt) {
   at_.tell(Elected{at_.own->name, terms_.idleBefore(), sinceRequest}, at_.token());
   std::optional<BootTime> askedAt;
   if (sinceRequest) askedAt = at_.now.boot - *sinceRequest;
-  at_.act(action::TakeOffice{std::move(term), health_.session()->timeout, confirmedAt, askedAt});
+  at_.act(action::BecomeLeader{std::move(term), health_.session()->timeout, confirmedAt, askedAt});
   pause_.begin();
   steering_.watch();
 }
 
-// --- staying in office
+// --- staying as leader
 
 /// Before anything else is looked at: a late reply must not revive what has already run out.
 void ElectionMachine::checkLease() {
@@ -645,11 +645,11 @@ void ElectionMachine::probed(BootTime sentAt, const Result<void>& result) {
   if (!result && result.error().is(Errc::authenticationFailed)) fatal(result.error());
 }
 
-// --- leaving office
+// --- leaving leadership
 
 void ElectionMachine::handle(const input::ResignAsked& in) {
   // A request that comes after its term does not touch the next candidacy.
-  if (at_.phase != Phase::office && at_.phase != Phase::lost) return;
+  if (at_.phase != Phase::leadership && at_.phase != Phase::lost) return;
   terms_.setCareerHome(true);
   resign(in.how, in.failed);
 }
@@ -676,11 +676,11 @@ void ElectionMachine::sendResignation() {
 }
 
 void ElectionMachine::nameHeir() {
-  if (at_.phase != Phase::office) return;
+  if (at_.phase != Phase::leadership) return;
   const auto heir = steering_.offer().acceptance(steering_.askedAt());
   if (!heir) return;
   std::vector<std::string> between;
-  for (const StandbyLine::StandbyEntry& each : look_.line().behind(at_.own->czxid))
+  for (const StandbyQueue::StandbyEntry& each : look_.line().behind(at_.own->czxid))
     if (each.czxid < heir->czxid) between.push_back(each.name);
   terms_.passTo(*heir, std::move(between));
 }
@@ -775,14 +775,14 @@ void ElectionMachine::lookBehind() {
 }
 
 void ElectionMachine::heed(LineLook::News news) {
-  if (news == LineLook::News::seen) at_.phase == Phase::office ? steering_.lineSeen() : letPass();
+  if (news == LineLook::News::seen) at_.phase == Phase::leadership ? steering_.lineSeen() : letPass();
   if (news == LineLook::News::lost && at_.phase == Phase::ranking) useMarker();
 }
 
 void ElectionMachine::letPass() {
   look_.dueAt(at_.now.boot + lookBehindInterval);
-  const std::vector<StandbyLine::StandbyEntry> behind = look_.line().behind(at_.own->czxid);
-  const bool anyReady = std::any_of(behind.begin(), behind.end(), [](const StandbyLine::StandbyEntry& each) {
+  const std::vector<StandbyQueue::StandbyEntry> behind = look_.line().behind(at_.own->czxid);
+  const bool anyReady = std::any_of(behind.begin(), behind.end(), [](const StandbyQueue::StandbyEntry& each) {
     return each.record.readiness == Readiness::ready || each.record.readiness == Readiness::prepared;
   });
   const bool oldest = at_.phase == Phase::ranking;

@@ -2,7 +2,7 @@
 ///
 ///            ┌────────────────────────── backing off / resigning ◄──────────────────┐
 ///            ▼                                                                      │
-///     away ─► preparing ─► enrolling ─► ranking ─► standby ─► reading marker ─► marking ─► office
+///     away ─► preparing ─► enrolling ─► ranking ─► standby ─► reading marker ─► marking ─► leadership
 ///               (znodes,     │   ▲       │   ▲       │            │   ▲            │         │
 ///                meta)       ▼   │       │   └───────┘            ▼   │            │         ▼
 ///                           settling     └──── oldest? ───────►  barrier ──────────┘        lost
@@ -10,11 +10,13 @@
 ///
 /// - One candidacy is one znode, ranked by its czxid, which becomes the term's token. A create whose reply was lost is
 ///   looked for by uuid after a quorum write, and adopted only if this session owns it and it never served before.
-/// - The oldest candidate reads the marker, waits for the barrier, and takes office with one write that checks its own
+/// - The oldest candidate reads the marker, waits for the barrier, and becomes leader with one write that checks its
+/// own
 ///   znode and the marker's version: that write is the proof, its send time the first confirmation of the lease.
-/// - Out of office it reads something every sixth of the session timeout, so that its session is known to be fresh when
+/// - While it does not lead it reads something every sixth of the session timeout, so that its session is known to be
+/// fresh when
 ///   it is elected. If it is not, after a silence, it waits until it is: a quarter of the timeout after an answer.
-/// - In office a probe goes out every sixth of the session timeout, one at a time. Whatever says that the znode is gone
+/// - As leader a probe goes out every sixth of the session timeout, one at a time. Whatever says that the znode is gone
 ///   ends the term at once; silence ends it at the lease's hard limit. A reconnect restores nothing.
 /// - The leader alone heeds requests to hand over. It offers the leadership to the candidate that is named, or to the
 ///   first that is ready and agrees with us, and works on until that one has accepted. One write ends its term, sends
@@ -24,7 +26,7 @@
 ///   begins any.
 /// - Each candidacy says whether its career is ready. A candidate that is next, or oldest, and is not ready goes to the
 ///   back when somebody behind it is.
-/// - A leader that has given its znode back writes nothing until its successor has taken office, for a moment at most.
+/// - A leader that has given its znode back writes nothing until its successor has become leader, for a moment at most.
 /// - A candidate that cannot go on gets out of the way (its znode is deleted), says why, and comes back after
 ///   a backoff. Only refused credentials or settings end the contending.
 /// - An observer enrols in a folder of its own and stays there.
@@ -58,7 +60,7 @@ class ElectionMachine {
   ElectionMachine(const ElectionMachine&) = delete;
   ElectionMachine& operator=(const ElectionMachine&) = delete;
 
-  std::vector<Action> on(const Input& input, const Moment& now);
+  std::vector<Action> on(const Input& input, const Now& now);
   /// When it wants a Tick, at the latest.
   std::optional<BootTime> wakeAt() const;
 
@@ -124,7 +126,7 @@ class ElectionMachine {
   void marked(BootTime sentAt, const Result<void>& result);
   bool heed(BatonAcceptance::News news);
   void receiveBaton();
-  void takeOffice(BootTime confirmedAt);
+  void becomeLeader(BootTime confirmedAt);
   void probed(BootTime sentAt, const Result<void>& result);
   void resign(Resignation how, bool failed);
   bool hears(LateReport::News news);
@@ -166,7 +168,7 @@ class ElectionMachine {
   bool failedTerm_ = false;
   bool leaving_ = false;
   std::optional<Error> fatal_;
-  Ticket flow_ = 0;  // the write on which the phase waits: of taking office, of resigning
+  Ticket flow_ = 0;  // the write on which the phase waits: of becoming leader, of resigning
   std::optional<BootTime> retryAt_;
   std::optional<BootTime> leaveBy_;
   Backoff electionBackoff_;

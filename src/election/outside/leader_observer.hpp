@@ -1,5 +1,5 @@
 /// Who leads, watched from outside. It watches the marker, and the znode of the candidate that the marker names: the
-/// term is in office while both are there, and no other candidate's coming or going wakes anybody.
+/// term leads while both are there, and no other candidate's coming or going wakes anybody.
 #pragma once
 
 #include <memory>

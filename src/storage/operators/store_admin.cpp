@@ -217,15 +217,15 @@ Result<std::vector<ConsumersGroup>> StoreAdmin::openGroups() {
 Result<void> StoreAdmin::release(const ConsumerName& consumer, const MessageId& id) {
   constexpr auto blocked = static_cast<std::int64_t>(AttemptState::blocked);
   constexpr auto released = static_cast<std::int64_t>(AttemptState::released);
-  const Result<bool> raised = raise({Table::attempt, keyNamed(consumer, id)}, attempt::standing, blocked, released);
+  const Result<bool> raised = raise({Table::attempt, keyNamed(consumer, id)}, attempt::state, blocked, released);
   if (!raised) return raised.error();
   return *raised ? Result<void>{} : blocksNobody(id);
 }
 
 Result<void> StoreAdmin::resume(const ConsumerName& consumer) {
-  constexpr auto stopped = static_cast<std::int64_t>(DeadLetterStreak::State::stopped);
-  constexpr auto resumed = static_cast<std::int64_t>(DeadLetterStreak::State::resumed);
-  const Result<bool> raised = raise({Table::streak, {consumer.value}}, streak::standing, stopped, resumed);
+  constexpr auto stopped = static_cast<std::int64_t>(DeadLetterStreakRecord::State::stopped);
+  constexpr auto resumed = static_cast<std::int64_t>(DeadLetterStreakRecord::State::resumed);
+  const Result<bool> raised = raise({Table::streak, {consumer.value}}, streak::state, stopped, resumed);
   if (!raised) return raised.error();
   if (*raised) return {};
   return Error{Errc::notFound, "consumer \"" + escaped(consumer.value) + "\" has not stopped"};

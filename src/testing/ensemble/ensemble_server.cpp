@@ -15,19 +15,19 @@ IRole* Server::role() noexcept {
 }
 
 void Server::lead(std::int64_t epoch) {
-  leaveOffice();
+  leaveLeadership();
   applyUpTo(lastLogged());  // a majority has voted for all of it
   acceptedEpoch_ = epoch;
   leader_ = std::make_unique<Leader>(*this, epoch << 32);
 }
 
 void Server::follow(Server& leader) {
-  leaveOffice();
+  leaveLeadership();
   acceptedEpoch_ = leader.acceptedEpoch();
   follower_ = std::make_unique<Follower>(*this, leader);
 }
 
-void Server::leaveOffice() {
+void Server::leaveLeadership() {
   clients_.dropAll();
   election_.cancel();
   lagTimer_.cancel();
@@ -37,7 +37,7 @@ void Server::leaveOffice() {
 }
 
 void Server::look() {
-  leaveOffice();
+  leaveLeadership();
   if (up_) seek();
 }
 
@@ -53,7 +53,7 @@ void Server::seek() {
 
 void Server::crash() {
   up_ = false;
-  leaveOffice();
+  leaveLeadership();
 }
 
 void Server::restart() {

@@ -17,7 +17,7 @@
 
 namespace tenure::ensemble {
 
-/// What a server in office asks of the ensemble: the leader of itself, a follower of its leader.
+/// What a server as leader asks of the ensemble: the leader of itself, a follower of its leader.
 class IRole {
  public:
   virtual ~IRole() = default;
@@ -70,7 +70,7 @@ class Server {
   void setLag(Duration lag) noexcept { lag_ = lag; }
 
  private:
-  void leaveOffice();
+  void leaveLeadership();
   void seek();
   void afterLag(Task task);
   void runLagged();

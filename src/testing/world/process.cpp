@@ -136,7 +136,7 @@ Process::~Process() = default;
 
 bool Process::leads() const noexcept { return token().value != 0; }
 FencingToken Process::token() const noexcept {
-  return impl_->life() != nullptr ? impl_->life()->runner().inOffice() : FencingToken{};
+  return impl_->life() != nullptr ? impl_->life()->runner().leading() : FencingToken{};
 }
 std::optional<ExitStatus> Process::exitStatus() const noexcept { return impl_->status(); }
 
@@ -145,11 +145,11 @@ void Process::stop() noexcept {
 }
 void Process::handOver() noexcept {
   if (Life* life = impl_->life())
-    life->loop().post([life] { life->election().handOver(life->runner().inOffice(), "program"); });
+    life->loop().post([life] { life->election().handOver(life->runner().leading(), "program"); });
 }
 void Process::handOver(const CandidateId& to) noexcept {
   if (Life* life = impl_->life())
-    life->loop().post([life, to] { life->election().handOver(life->runner().inOffice(), to, "program"); });
+    life->loop().post([life, to] { life->election().handOver(life->runner().leading(), to, "program"); });
 }
 void Process::wake() noexcept {
   if (Life* life = impl_->life()) life->runner().wake();

@@ -80,10 +80,10 @@ class Filler {
   std::size_t produced_ = 0;
 };
 
-/// A consumer in office, and whoever wants to know what it has committed.
-class Office final : public IEventSink {
+/// A consumer as leader, and whoever wants to know what it has committed.
+class Leadership final : public IEventSink {
  public:
-  Office(test::Replica replica, Handler handler, std::size_t batch) : replica_(std::move(replica)), term_(1) {
+  Leadership(test::Replica replica, Handler handler, std::size_t batch) : replica_(std::move(replica)), term_(1) {
     ConsumerOptions options;
     options.maxBatch = batch;
     options.latencyTarget = 10s;  // as the bare loop: only the batch size decides
@@ -91,7 +91,7 @@ class Office final : public IEventSink {
     consumer_.emplace(*replica_.source, *replica_.store, std::move(handler), options, *this);
     consumer_->inaugurate(term_);
   }
-  ~Office() override { consumer_->handOver(term_); }
+  ~Leadership() override { consumer_->handOver(term_); }
 
   void consume(Stopwatch& watch) {
     watch_ = &watch;
@@ -135,8 +135,8 @@ struct Home {
 
 template <class World>
 Runner tenureOn(const std::shared_ptr<World>& world, Handler handler, std::size_t batch) {
-  const auto office = std::make_shared<Office>(world->open(), std::move(handler), batch);
-  return {Filler(world->sink()), [world, office](Stopwatch& watch, std::size_t) { office->consume(watch); }};
+  const auto leadership = std::make_shared<Leadership>(world->open(), std::move(handler), batch);
+  return {Filler(world->sink()), [world, leadership](Stopwatch& watch, std::size_t) { leadership->consume(watch); }};
 }
 
 /// Reads ahead as the Consumer does.

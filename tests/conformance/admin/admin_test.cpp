@@ -345,11 +345,12 @@ TEST_P(AdminSuite, ALetterOfMissingNumbersIsRemovedWhenItIsRequeued) {
 
 TEST_P(AdminSuite, SeesWhoseMessagesDieInARowAndWhoHasStopped) {
   EXPECT_THAT(admin_->streaks().value(), IsEmpty());
-  const DeadLetterStreak stopped{.deaths = 20, .lastReason = "no stock", .state = DeadLetterStreak::State::stopped};
+  const DeadLetterStreakRecord stopped{
+      .deaths = 20, .lastReason = "no stock", .state = DeadLetterStreakRecord::State::stopped};
   commit([&](IFencedTransaction& transaction) {
     EXPECT_THAT(transaction.recordFact(consumer, stopped), succeeds());
-    EXPECT_THAT(transaction.recordFact(ConsumerName{"a"}, DeadLetterStreak{.deaths = 1}), succeeds());
-    EXPECT_THAT(transaction.recordFact(consumer, RecoveryWindow{.front = 1}), succeeds());
+    EXPECT_THAT(transaction.recordFact(ConsumerName{"a"}, DeadLetterStreakRecord{.deaths = 1}), succeeds());
+    EXPECT_THAT(transaction.recordFact(consumer, RecoveryWindow{.unrecordedWindow = 1}), succeeds());
     EXPECT_THAT(transaction.recordFact(consumer, ClockLook{}), succeeds());
   });
 
@@ -364,25 +365,25 @@ TEST_P(AdminSuite, SeesWhoseMessagesDieInARowAndWhoHasStopped) {
 }
 
 TEST_P(AdminSuite, OnlyWhoHasStoppedIsResumedAndStaysSoWhateverIsRecordedMeanwhile) {
-  const auto record = [&](const ConsumerName& of, int deaths, DeadLetterStreak::State state) {
+  const auto record = [&](const ConsumerName& of, int deaths, DeadLetterStreakRecord::State state) {
     commit([&](IFencedTransaction& transaction) {
-      EXPECT_THAT(transaction.recordFact(of, DeadLetterStreak{.deaths = deaths, .state = state}), succeeds());
+      EXPECT_THAT(transaction.recordFact(of, DeadLetterStreakRecord{.deaths = deaths, .state = state}), succeeds());
     });
   };
   const auto found = [&] { return leader_.store->consumerState(consumer).value().facts.streak; };
-  record(consumer, 20, DeadLetterStreak::State::stopped);
-  record(ConsumerName{"counting"}, 1, DeadLetterStreak::State::counting);
+  record(consumer, 20, DeadLetterStreakRecord::State::stopped);
+  record(ConsumerName{"counting"}, 1, DeadLetterStreakRecord::State::counting);
   EXPECT_THAT(admin_->resume(ConsumerName{"counting"}), failsWith(Errc::notFound));
   EXPECT_THAT(admin_->resume(ConsumerName{"nobody"}), failsWith(Errc::notFound));
 
   EXPECT_THAT(admin_->resume(consumer), succeeds());
   EXPECT_THAT(admin_->resume(consumer), failsWith(Errc::notFound)) << "a second time";
-  record(consumer, 21, DeadLetterStreak::State::stopped);
+  record(consumer, 21, DeadLetterStreakRecord::State::stopped);
 
   ASSERT_TRUE(found());
-  EXPECT_EQ(found()->state, DeadLetterStreak::State::resumed);
+  EXPECT_EQ(found()->state, DeadLetterStreakRecord::State::resumed);
   EXPECT_EQ(found()->deaths, 21);
-  record(consumer, 0, DeadLetterStreak::State::counting);
+  record(consumer, 0, DeadLetterStreakRecord::State::counting);
   EXPECT_FALSE(found()) << "its leader has heard of it";
 }
 

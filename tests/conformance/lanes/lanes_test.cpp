@@ -37,7 +37,7 @@ class LanesSuite : public testing::TestWithParam<BackendPair> {
     Replica store;
     TestTerm term;
     std::unique_ptr<Consumer> consumer{};
-    void takeOffice() { consumer->inaugurate(term); }
+    void becomeLeader() { consumer->inaugurate(term); }
     bool execute() { return consumer->execute(term); }
     void handOver() { consumer->handOver(term); }
   };
@@ -73,7 +73,7 @@ class LanesSuite : public testing::TestWithParam<BackendPair> {
     processes_.push_back(std::make_unique<Process>(Process{queue, store, TestTerm(++token_)}));
     Process& process = *processes_.back();
     process.consumer = std::make_unique<Consumer>(*queue.source, *store.store, handler, options_, noEvents());
-    process.takeOffice();
+    process.becomeLeader();
     return process;
   }
 

@@ -307,19 +307,19 @@ TEST_P(StoreSuite, AttemptsOutliveTheirTermUntilTheyAreCleared) {
 TEST_P(StoreSuite, WhatIsKeptOfAConsumerItselfOutlivesItsTerm) {
   const Leader first = leaderWith(7);
   const WallTime at{std::chrono::milliseconds{1'790'000'000'123}};
-  const RecoveryWindow window{.front = 512, .lanes = 4, .window = 9000};
-  const DeadLetterStreak streak{.deaths = 20,
-                                .lastReason = "no such order \xff",
-                                .firstAt = at,
-                                .lastAt = at + std::chrono::seconds{5},
-                                .state = DeadLetterStreak::State::stopped};
+  const RecoveryWindow window{.unrecordedWindow = 512, .lanes = 4, .window = 9000};
+  const DeadLetterStreakRecord streak{.deaths = 20,
+                                      .lastReason = "no such order \xff",
+                                      .firstAt = at,
+                                      .lastAt = at + std::chrono::seconds{5},
+                                      .state = DeadLetterStreakRecord::State::stopped};
   const ClockLook look{.isStores = true,
                        .wall = at,
                        .bootId = "0b0f-17",
                        .sinceBoot = std::chrono::hours{99},
                        .trustedFrom = at + std::chrono::hours{1}};
   auto transaction = begin(first);
-  ASSERT_THAT(transaction->recordFact(consumer, RecoveryWindow{.front = 1}), succeeds());
+  ASSERT_THAT(transaction->recordFact(consumer, RecoveryWindow{.unrecordedWindow = 1}), succeeds());
   for (const ConsumerFact& fact : {ConsumerFact(window), ConsumerFact(streak), ConsumerFact(look)})
     ASSERT_THAT(transaction->recordFact(consumer, fact), succeeds());
   ASSERT_THAT(transaction->recordFact(ConsumerName{"another"}, ClockLook{}), succeeds());
@@ -342,7 +342,7 @@ TEST_P(StoreSuite, AStreakWithoutDeathsIsForgotten) {
   const Leader leader = leaderWith(7);
   const auto record = [&](int deaths) {
     auto transaction = begin(leader);
-    ASSERT_THAT(transaction->recordFact(consumer, DeadLetterStreak{.deaths = deaths}), succeeds());
+    ASSERT_THAT(transaction->recordFact(consumer, DeadLetterStreakRecord{.deaths = deaths}), succeeds());
     ASSERT_THAT(transaction->commit(), succeeds());
   };
   record(3);
@@ -357,10 +357,10 @@ TEST_P(StoreSuite, AStreakWithoutDeathsIsForgotten) {
 TEST_P(StoreSuite, WhatIsRecordedOfAConsumerIsFencedAndUndone) {
   const Leader first = leaderWith(7);
   auto transaction = begin(first);
-  ASSERT_THAT(transaction->recordFact(consumer, RecoveryWindow{.front = 9}), succeeds());
+  ASSERT_THAT(transaction->recordFact(consumer, RecoveryWindow{.unrecordedWindow = 9}), succeeds());
   transaction->rollback();
   transaction = begin(first);
-  const Result<void> written = transaction->recordFact(consumer, RecoveryWindow{.front = 7});
+  const Result<void> written = transaction->recordFact(consumer, RecoveryWindow{.unrecordedWindow = 7});
   const Leader second = leaderWith(8);
 
   EXPECT_THAT(written ? transaction->commit() : written, failsWith(Errc::staleTerm));

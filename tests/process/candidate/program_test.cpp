@@ -1,4 +1,4 @@
-/// Candidates inside one program, which hands the office to and fro by itself.
+/// Candidates inside one program, which hands the leadership to and fro by itself.
 #include <thread>
 
 #include "base/random.hpp"
@@ -70,7 +70,7 @@ TEST_F(CandidateProgram, IsToldWhyNobodyFollows) {
   EXPECT_TRUE(one.events.of<TermEnded>().empty());
 }
 
-TEST_F(CandidateProgram, DoesNothingWithoutATermInOffice) {
+TEST_F(CandidateProgram, DoesNothingWithoutATermWhileLeading) {
   (*two)->handOver(CandidateId{"three"});
   one->handOver();
 

@@ -24,7 +24,7 @@ class CandidateReplicas {
     const auto output = folder_ / ("output-" + std::to_string(programs_.size()));
     return *programs_.emplace_back(std::make_unique<Program>(std::move(arguments), output));
   }
-  /// Starts one that is in office when this returns.
+  /// Starts one that leads when this returns.
   Program& startLeader(Program::Arguments settings = {}) {
     Program& leader = start(std::move(settings));
     EXPECT_TRUE(leader.waitForOutput(" inaugurated ")) << leader.output();

@@ -10,7 +10,7 @@ TEST(CandidateStandby, TheNextInLinePreparesWhileAnotherLeads) {
   Program& standby = replicas.startStandby({"career=preparing"});
 
   ASSERT_TRUE(replicas.waitFor("prepared")) << standby.output();
-  EXPECT_EQ(replicas.count("prepared"), 1U) << "the office came to the leader at once";
+  EXPECT_EQ(replicas.count("prepared"), 1U) << "the leadership came to the leader at once";
   EXPECT_EQ(replicas.count("inaugurate"), 1U);
 
   leader.signal(SIGUSR1);

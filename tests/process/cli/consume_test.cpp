@@ -145,7 +145,7 @@ TEST_F(Consume, OtherCommandsDieOfASignalAsAnyToolDoes) {
   close(keptOpen);
 }
 
-TEST_F(Consume, WithoutItsGuardianItAsksToBeStartedAgain) {
+TEST_F(Consume, WithoutItsSupervisorItAsksToBeStartedAgain) {
   produce(numbered(1));
   Program replica = consume("a", {"--exec", "kill -9 $(ps -o ppid= -p $PPID); exit 75", "--retry-base", "1ms"});
   EXPECT_EQ(exitOf(replica), 70) << replica.output();

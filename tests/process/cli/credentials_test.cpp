@@ -112,7 +112,7 @@ TEST_F(Credentials, Row40NeitherLogNorStatusNorWhomItStartsHoldTheDigest) {
   EXPECT_THAT(replica.output(), Not(HasSubstr(secret_)));
 }
 
-/// A slip that nobody would see before an office was won and a fence claimed.
+/// A slip that nobody would see before an leadership was won and a fence claimed.
 TEST_F(Credentials, Row20WhatIsMissingForABrokerIsSaidBeforeAReplicaEnrols) {
   write("password", "sesame\n");
   const auto refusal = [&](const std::string& url) {

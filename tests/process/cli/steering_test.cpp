@@ -135,7 +135,7 @@ TEST_F(Steering, AVariableThatNobodySetMovesNobody) {
   EXPECT_THAT(first.output(), Not(HasSubstr("handover_")));
 }
 
-TEST_F(Steering, APreferredReplicaIsHandedTheOfficeAndKeepsIt) {
+TEST_F(Steering, APreferredReplicaIsHandedTheLeadershipAndKeepsIt) {
   Program first = leader("first");
   Program second = standby("second");
   Program preferred = standby("preferred", {"--preference", "preferred", "--preferred-after", "400ms"});

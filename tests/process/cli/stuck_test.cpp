@@ -77,13 +77,13 @@ TEST_F(Stuck, TheLogSaysWhenNoneIsKept) {
   EXPECT_THAT(none.output, AllOf(HasSubstr("no log is kept here"), HasSubstr("--keep-log")));
 
   produce("{\"id\":\"logged\",\"body\":\"b\"}\n");
-  Program keeper = consume("b", {"--keep-log", "1h"});
-  ASSERT_TRUE(ledgerReaches(3)) << keeper.output();
+  Program shim = consume("b", {"--keep-log", "1h"});
+  ASSERT_TRUE(ledgerReaches(3)) << shim.output();
   EXPECT_EQ(ask({"queue", "log"}).exit, 0);
   const Run other = ask({"queue", "log", "--message", "m-1"});
   EXPECT_EQ(other.exit, 0);
   EXPECT_EQ(other.output, "") << "it was handled before";
-  EXPECT_EQ(told(keeper, SIGTERM), 0) << keeper.output();
+  EXPECT_EQ(told(shim, SIGTERM), 0) << shim.output();
 }
 
 TEST_F(Stuck, AFileOnAReadOnlyFileSystemIsRead) {

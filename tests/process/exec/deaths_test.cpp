@@ -76,7 +76,7 @@ class ExecDeaths : public ToolInElection {
   }
 };
 
-TEST_F(ExecDeaths, ACommandThatKillsItsKeeperIsADeadLetterAndItsNeighboursAreHandled) {
+TEST_F(ExecDeaths, ACommandThatKillsItsShimIsADeadLetterAndItsNeighboursAreHandled) {
   produce(numbered(3));
   const std::string killer = says("runs") + "; " + withDaemon("kill -9 $PPID; exec sleep 600");
   Program replica =
@@ -92,7 +92,7 @@ TEST_F(ExecDeaths, ACommandThatKillsItsKeeperIsADeadLetterAndItsNeighboursAreHan
   EXPECT_EQ(told(replica, SIGTERM), 0) << replica.output();
 }
 
-TEST_F(ExecDeaths, ACommandThatStopsItsKeeperHoldsNobodyUp) {
+TEST_F(ExecDeaths, ACommandThatStopsItsShimHoldsNobodyUp) {
   produce(numbered(3));
   Program replica = consume("a", {"--exec", of("m-2", "kill -STOP $PPID; " + says("done"), says("done"))});
 
@@ -101,12 +101,12 @@ TEST_F(ExecDeaths, ACommandThatStopsItsKeeperHoldsNobodyUp) {
   EXPECT_EQ(told(replica, SIGTERM), 0) << replica.output();
 }
 
-TEST_F(ExecDeaths, WithoutGuardianAndKeeperNothingOfTheCommandIsLeftWhenTheTermEnds) {
+TEST_F(ExecDeaths, WithoutSupervisorAndShimNothingOfTheCommandIsLeftWhenTheTermEnds) {
   produce(numbered(1));
   Program replica = consume("a", {"--exec", withDaemon("echo up >>" + at("up") + "; exec sleep 600")});
   ASSERT_TRUE(reaches("up", "up\n")) << replica.output();
 
-  killAtOneBlow({named(replica, "tenure-guardian"), named(replica, "tenure-keeper")});
+  killAtOneBlow({named(replica, "tenure-supervisor"), named(replica, "tenure-shim")});
 
   EXPECT_EQ(exitOf(replica), 70) << replica.output();
   EXPECT_THAT(replica.output(), HasSubstr(" clean=true"));
@@ -130,7 +130,7 @@ TEST_F(ExecDeaths, WhatCannotBeProvenGoneEndsTheTermAsUncleanAndTheBarrierHolds)
   EXPECT_TRUE(eventually([&] { return rmdir(cell.c_str()) == 0; }));
 }
 
-TEST_F(ExecDeaths, KillingToolAndKeeperEndsTheCommandBeforeTheSuccessorStartsIt) {
+TEST_F(ExecDeaths, KillingToolAndShimEndsTheCommandBeforeTheSuccessorStartsIt) {
   produce(numbered(1));
   const Arguments exec{"--exec", withDaemon("echo up >>" + at("up") + "; exec sleep 600")};
   Program leader = consume("leader", exec);
@@ -138,7 +138,7 @@ TEST_F(ExecDeaths, KillingToolAndKeeperEndsTheCommandBeforeTheSuccessorStartsIt)
   Program successor = consume("successor", exec);
   ASSERT_TRUE(successor.waitForOutput(" stood_by ")) << successor.output();
 
-  killAtOneBlow({named(leader, "tenure-keeper"), leader.pid()});
+  killAtOneBlow({named(leader, "tenure-shim"), leader.pid()});
 
   EXPECT_TRUE(reaches("up", "up\nup\n")) << successor.output();
   EXPECT_EQ(contents("beside"), "");

@@ -362,7 +362,7 @@ TEST_F(RelayTool, GoesOnWhereItsDatabaseWasDumpedAndRestored) {
   const postgresql::Options& options = shop().options();
   const std::string restored = "restored_" + shop().role();
   PostgresServer::shared().session().ask("CREATE DATABASE " + restored);
-  const std::string server = " -h " + options.host + " -p " + std::to_string(options.port) + " -U keeper ";
+  const std::string server = " -h " + options.host + " -p " + std::to_string(options.port) + " -U shim ";
   Program dump({"/bin/sh", "-c",
                 "pg_dump" + server + "-n " + shop().role() + " " + options.database + " | psql -q -v ON_ERROR_STOP=1" +
                     server + restored},

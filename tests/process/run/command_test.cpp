@@ -69,7 +69,7 @@ TEST_F(RunCommand, ThatCannotBeRunIsRefusedBeforeAnybodyContends) {
   EXPECT_THAT(folder.output(), testing::Not(HasSubstr(" elected ")));
 }
 
-TEST_F(RunCommand, ThatCrashesGivesTheOfficeToTheNextReplicaAndItsOwnStandsBy) {
+TEST_F(RunCommand, ThatCrashesGivesTheLeadershipToTheNextReplicaAndItsOwnStandsBy) {
   Program crashing = run("crashing", "kill -SEGV $$");
   ASSERT_TRUE(crashing.waitForOutput(" command_ended ")) << crashing.output();
   Program steady = run("steady", std::string("echo here; ") + forEver);
@@ -94,7 +94,7 @@ TEST_F(RunCommand, ThatCrashesIsRunAgainInTheSameTermWhenRestartIsAskedFor) {
   EXPECT_EQ(told(replica, SIGTERM), 0) << replica.output();
 }
 
-TEST_F(RunCommand, ThatKillsItsKeeperHasCrashed) {
+TEST_F(RunCommand, ThatKillsItsShimHasCrashed) {
   Program replica = run("a", "kill -9 $PPID; exec sleep 600", {"--on-exit", "exit"});
 
   EXPECT_EQ(exitOf(replica), 128 + SIGKILL) << replica.output();

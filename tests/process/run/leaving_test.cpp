@@ -86,7 +86,7 @@ TEST_F(RunLeaving, ARotationThatHasToKillStandsByAgain) {
   EXPECT_EQ(told(alone, SIGTERM), 75) << alone.output();
 }
 
-TEST_F(RunLeaving, WhatTheCommandDaemonizedIsGoneBeforeTheOfficeIs) {
+TEST_F(RunLeaving, WhatTheCommandDaemonizedIsGoneBeforeTheLeadershipIs) {
   Program first = run("first",
                       "(setsid nohup " + std::string(TENURE_BINARY_DIR) + "/test_programs/presence " + at("presence") +
                           " deaf > /dev/null 2>&1 &); exec tail -f /dev/null",

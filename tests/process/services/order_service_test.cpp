@@ -198,7 +198,7 @@ TEST_F(OrderService, RepeatsAnOrderWhoseConnectionWasLost) {
 TEST_F(OrderService, TellsWhatIsMissing) {
   EXPECT_THAT(answersTo({}, "", 1), HasSubstr("expected SHOP=postgresql://"));
   EXPECT_THAT(answersTo({}, "postgresql://shop@127.0.0.1:1/shop", 1), HasSubstr("cannot begin: "));
-  EXPECT_THAT(answersTo({{"o-1", 1}}, url("keeper"), 1), HasSubstr("function tenure_send"));
+  EXPECT_THAT(answersTo({{"o-1", 1}}, url("shim"), 1), HasSubstr("function tenure_send"));
   EXPECT_THAT(answersTo({{"o-1", 1}}, "sqlite:" + at("empty.db"), 1), HasSubstr("no such table: tenure_waiting"));
   EXPECT_EQ(answersTo({{"o 1", 1}}, shop()), "refused o 1 1: expected an id and a number of cents\n");
 }

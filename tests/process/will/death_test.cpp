@@ -1,4 +1,4 @@
-/// However a leader dies, its successor is in office long before the session timeout, and waits for no barrier.
+/// However a leader dies, its successor leads long before the session timeout, and waits for no barrier.
 #include "support/tcp_proxy.hpp"
 #include "will_test.hpp"
 

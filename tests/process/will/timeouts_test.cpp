@@ -20,7 +20,7 @@ class WillTimeouts : public WillTest, public testing::WithParamInterface<std::ch
             "barrier-ms=1200000"};
   }
   /// A lease of a fifth of a second may be lost on a busy machine, and then a death is no sudden end of a term.
-  static bool wasInOffice(const Program& replica) {
+  static bool wasLeading(const Program& replica) {
     const std::string log = replica.output();
     return occurrences(log, " inaugurated ") > occurrences(log, " term_ended ");
   }
@@ -39,7 +39,7 @@ TEST_P(WillTimeouts, AKilledLeadersSuccessorWaitsForNothing) {
     ASSERT_TRUE(leader.waitForEnd());
     ASSERT_TRUE(leadsLongBeforeExpiry(successor)) << leader.output() << successor.output();
     EXPECT_TRUE(ends(helper));
-    if (!wasInOffice(leader)) continue;
+    if (!wasLeading(leader)) continue;
     EXPECT_FALSE(waitedAtTheBarrier(successor)) << successor.output();
     return;
   }

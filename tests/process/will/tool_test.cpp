@@ -44,13 +44,13 @@ class ToolsWill : public ToolInElection {
     in >> word;
     return word;
   }
-  static pid_t guardianOf(const Program& replica) {
+  static pid_t supervisorOf(const Program& replica) {
     for (const LiveProcess& child : descendantsOf(replica.pid())) {
       std::ifstream in("/proc/" + std::to_string(child.pid) + "/comm");
       std::string name;
-      if (in >> name && name == "tenure-guardian" && child.parent == replica.pid()) return child.pid;
+      if (in >> name && name == "tenure-supervisor" && child.parent == replica.pid()) return child.pid;
     }
-    ADD_FAILURE() << "no guardian";
+    ADD_FAILURE() << "no supervisor";
     return 0;
   }
 };
@@ -88,7 +88,7 @@ TEST_F(ToolsWill, WithoutProofThatTheCommandIsGoneTheMarkerStaysBusy) {
   Program successor = standBy("successor", exec);
   ASSERT_TRUE(eventually([&] { return exists("daemon.pid"); })) << leader.output();
 
-  kill(guardianOf(leader), SIGKILL);
+  kill(supervisorOf(leader), SIGKILL);
   leader.signal(SIGKILL);
 
   EXPECT_TRUE(successor.waitForOutput(" inaugurated ", 1, longBeforeExpiry)) << successor.output();
@@ -97,20 +97,20 @@ TEST_F(ToolsWill, WithoutProofThatTheCommandIsGoneTheMarkerStaysBusy) {
   EXPECT_THAT(successor.output(), HasSubstr("nobody could prove that its commands are"));
 }
 
-TEST_F(ToolsWill, AGuardianThatDoesNotAnswerIsWaitedForAndProvesNothing) {
+TEST_F(ToolsWill, ASupervisorThatDoesNotAnswerIsWaitedForAndProvesNothing) {
   produce(numbered(1));
   const Arguments exec{"--exec", leavesADaemon(), "--barrier", "100ms"};
   Program leader = lead("leader", exec);
   Program successor = standBy("successor", exec);
   ASSERT_TRUE(eventually([&] { return exists("daemon.pid"); })) << leader.output();
 
-  const pid_t guardian = guardianOf(leader);
-  kill(guardian, SIGSTOP);
+  const pid_t supervisor = supervisorOf(leader);
+  kill(supervisor, SIGSTOP);
   leader.signal(SIGKILL);
 
   EXPECT_TRUE(successor.waitForOutput(" inaugurated ", 1, longBeforeExpiry)) << successor.output();
   EXPECT_EQ(occurrences(successor.output(), " barrier_began "), 1U) << successor.output();
-  kill(guardian, SIGCONT);
+  kill(supervisor, SIGCONT);
 }
 
 TEST_F(ToolsWill, OneFreezeDoesNotMakeLaterKillsCostTheBarrier) {

@@ -55,10 +55,10 @@ class WillTest : public testing::Test {
     arguments.insert(arguments.end(), settings.begin(), settings.end());
     return arguments;
   }
-  /// In office, with a helper, unless the settings say otherwise.
-  Program& startLeader(const Program::Arguments& settings = {}) { return awaitOffice(start(settings)); }
+  /// As leader, with a helper, unless the settings say otherwise.
+  Program& startLeader(const Program::Arguments& settings = {}) { return awaitLeadership(start(settings)); }
   Program& startLeaderIn(const MemoryGroup& group, const Program::Arguments& settings) {
-    return awaitOffice(launch(group.around(commandLine(settings))));
+    return awaitLeadership(launch(group.around(commandLine(settings))));
   }
   Program& startStandby(const Program::Arguments& settings = {}) {
     Program& standby = start(settings);
@@ -104,7 +104,7 @@ class WillTest : public testing::Test {
   Program& launch(const Program::Arguments& command) {
     return replicas_.emplace_back(command, folder_ / ("replica-" + std::to_string(replicas_.size())));
   }
-  static Program& awaitOffice(Program& leader) {
+  static Program& awaitLeadership(Program& leader) {
     EXPECT_TRUE(leader.waitForOutput(" inaugurated ")) << leader.output();
     EXPECT_TRUE(eventually([&] { return hasWord(leader); })) << leader.output();
     return leader;

@@ -299,7 +299,7 @@ TEST(CareerFaults, WrongCredentialsEndTheCandidateAtOnce) {
               ElementsAre(tellsGaveUp("digest"), exits(ExitStatus::authentication, home)));
 }
 
-TEST(CareerFaults, AnElectionThatEndsInOfficeIsHandedOverFirst) {
+TEST(CareerFaults, AnElectionThatEndsWhileLeadingIsHandedOverFirst) {
   Rehearsal career = Rehearsal::executing();
 
   EXPECT_THAT(career.on(ElectionEnded{{Errc::configurationRefused}}),

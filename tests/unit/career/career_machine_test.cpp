@@ -8,7 +8,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// --- in office
+// --- as leader
 
 TEST(CareerMachine, AnElectionBeginsWithTheInauguration) {
   Rehearsal career;
@@ -177,7 +177,7 @@ TEST(CareerMachine, AStopBeforeTheInaugurationCancelsIt) {
   EXPECT_THAT(career.on(Elected{FencingToken{7}}), IsEmpty());
 }
 
-TEST(CareerMachine, AStopInOfficeFinishesTheStepThenHandsOverThenLeaves) {
+TEST(CareerMachine, AStopWhileLeadingFinishesTheStepThenHandsOverThenLeaves) {
   Rehearsal career = Rehearsal::executing();
 
   EXPECT_THAT(career.on(StopAsked{}), ElementsAre(stopsThePhase(EndReason::stopAsked)));

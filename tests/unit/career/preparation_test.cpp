@@ -39,7 +39,7 @@ TEST(Preparation, LeavesTheInaugurationItsWholeLimit) {
   EXPECT_THAT(career.pass(39s), Not(Contains(tells<PhaseOverran>())));
 }
 
-TEST(Preparation, IsNotBegunInOfficeNorTwiceForOnePlace) {
+TEST(Preparation, IsNotBegunWhileLeadingNorTwiceForOnePlace) {
   Rehearsal career = Rehearsal::preparing();
   career.prepared();
   EXPECT_THAT(career.pass(10min), IsEmpty());
@@ -84,7 +84,7 @@ TEST(Preparation, ThatThrowsIsRepeatedWithGrowingWaits) {
   EXPECT_THAT(career.pass(10min), IsEmpty());
 }
 
-TEST(Preparation, ThatThrowsIsNotRepeatedInOffice) {
+TEST(Preparation, ThatThrowsIsNotRepeatedWhileLeading) {
   Rehearsal career = Rehearsal::preparing();
   career.cannotPrepare();
   career.on(Elected{FencingToken{7}});

@@ -50,7 +50,7 @@ class ExecHandler : public testing::Test {
   }
 
   Outcome handle(const std::string& command) {
-    return makeExecHandler(guardian, command, Guarantee::exactlyOnceEffect,
+    return makeExecHandler(supervisor, command, Guarantee::exactlyOnceEffect,
                            whenAsked)({message, transaction, *term, 3});
   }
   WhenAsked whenAsked = WhenAsked::finish;
@@ -74,7 +74,7 @@ class ExecHandler : public testing::Test {
     return testing::TempDir() + "tenure-exec-" + std::to_string(getpid()) + "-" + name;
   }
 
-  Guardian guardian = std::move(Guardian::start().value());
+  Supervisor supervisor = std::move(Supervisor::start().value());
   test::TestTerm term{7};
   UntouchedTransaction transaction;
   Message message;
@@ -133,7 +133,7 @@ TEST_F(ExecHandler, ACommandThatNeverStopsTalkingIsKilledAtItsDeadlineAllTheSame
   testing::internal::CaptureStderr();
   test::TestTerm shortTerm(test::identityWith(8), 600ms);
 
-  const Outcome outcome = makeExecHandler(guardian, "yes >&2")({message, transaction, *shortTerm, 1});
+  const Outcome outcome = makeExecHandler(supervisor, "yes >&2")({message, transaction, *shortTerm, 1});
 
   EXPECT_EQ(outcome.kind, Kind::retryLater);
   testing::internal::GetCapturedStderr();
@@ -190,20 +190,20 @@ TEST_F(ExecHandler, TheCommandDoesNotOutliveItsLease) {
   test::TestTerm shortTerm(test::identityWith(8), 600ms);
   const Delivery delivery{message, transaction, *shortTerm, 1};
 
-  const Outcome outcome = makeExecHandler(guardian, "trap '' TERM; tail -f /dev/null")(delivery);
+  const Outcome outcome = makeExecHandler(supervisor, "trap '' TERM; tail -f /dev/null")(delivery);
 
   EXPECT_EQ(outcome.kind, Kind::retryLater);
   EXPECT_FALSE(shortTerm->mayBeginWork());
 }
 
-TEST_F(ExecHandler, ACommandThatKillsItsKeeperHasFailedAndTheNextOneRuns) {
+TEST_F(ExecHandler, ACommandThatKillsItsShimHasFailedAndTheNextOneRuns) {
   EXPECT_EQ(handle("kill -9 $PPID; exec sleep 600").kind, Kind::failed);
 
   EXPECT_EQ(handle("exit 0").kind, Kind::done);
 }
 
-TEST_F(ExecHandler, EndsTheTermWhenTheGuardianIsGone) {
-  const Descriptor process = openProcess(guardian.pid());
+TEST_F(ExecHandler, EndsTheTermWhenTheSupervisorIsGone) {
+  const Descriptor process = openProcess(supervisor.pid());
   signalThrough(process, SIGKILL);
   pollfd gone{process.get(), POLLIN, 0};
   ASSERT_EQ(poll(&gone, 1, 30'000), 1);
@@ -225,9 +225,9 @@ TEST(ExecOutcome, IsUnknownWhileSomethingOfTheCommandMayStillRun) {
   EXPECT_TRUE(endsUnknown(ChildEnd{.exitCode = 0, .nothingLeft = false}));
   EXPECT_TRUE(endsUnknown(ChildEnd{.exitCode = {}, .cause = EndCause::shimLost, .nothingLeft = false}));
   EXPECT_FALSE(endsUnknown(ChildEnd{.exitCode = {}, .cause = EndCause::shimLost}));
-  EXPECT_TRUE(endsUnknown(Error{Errc::timedOut, "the keeper does not answer"}));
+  EXPECT_TRUE(endsUnknown(Error{Errc::timedOut, "the shim does not answer"}));
   EXPECT_FALSE(endsUnknown(ChildEnd{.exitCode = 1}));
-  EXPECT_FALSE(endsUnknown(Error{Errc::unsupported, "the guardian is gone"}));
+  EXPECT_FALSE(endsUnknown(Error{Errc::unsupported, "the supervisor is gone"}));
 }
 
 TEST_F(ExecHandler, AMessageThatCannotBePassedOnHasFailed) {

@@ -61,7 +61,7 @@ TEST(QueueReport, NamesTheConsumersThatHaveStopped) {
                                     .lastReason = "no \x1b stock",
                                     .firstAt = now - 1h,
                                     .lastAt = now,
-                                    .state = DeadLetterStreak::State::stopped}});
+                                    .state = DeadLetterStreakRecord::State::stopped}});
 
   EXPECT_THAT(
       reportText(report, now),

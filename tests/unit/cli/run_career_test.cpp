@@ -27,7 +27,7 @@ class RunCareerTest : public testing::Test {
 
   RunCareer careerOf(const std::string& script, OnExit onExit = OnExit::exit) {
     RunSettings settings{.arguments = {"sh", "-c", script}, .onExit = onExit, .drain = 10s};
-    return {guardian, settings, nullptr, Emitter(events, systemClock(), ElectionName{"orders"}), [this] { ++left; }};
+    return {supervisor, settings, nullptr, Emitter(events, systemClock(), ElectionName{"orders"}), [this] { ++left; }};
   }
   /// Executes while another thread waits for the command to ring, and does `then`.
   template <class Then>
@@ -49,7 +49,7 @@ class RunCareerTest : public testing::Test {
     return EndReason::none;
   }
 
-  Guardian guardian = std::move(Guardian::start().value());
+  Supervisor supervisor = std::move(Supervisor::start().value());
   test::TemporaryFolder folder;
   const std::string bell = folder / "bell";
   const std::string ring = "echo > " + bell + "; ";

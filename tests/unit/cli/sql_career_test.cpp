@@ -47,14 +47,14 @@ class SqlCareerOnSqlite : public testing::Test {
   std::unique_ptr<SqlCareer> career;
 };
 
-TEST_F(SqlCareerOnSqlite, RefusesASlipWhenItTakesOffice) {
+TEST_F(SqlCareerOnSqlite, RefusesASlipWhenItBecomesLeader) {
   const Error slip = endOfTerm([&] { begin("selekt 1"); });
 
   EXPECT_TRUE(slip.is(Errc::configurationRefused));
   EXPECT_THAT(slip.detail, AllOf(HasSubstr("--sql"), HasSubstr("near \"selekt\": syntax error")));
 }
 
-TEST_F(SqlCareerOnSqlite, RefusesTwoStatementsAndUnknownParametersWhenItTakesOffice) {
+TEST_F(SqlCareerOnSqlite, RefusesTwoStatementsAndUnknownParametersWhenItBecomesLeader) {
   for (const char* statement : {"SELECT 1; SELECT 2", "SELECT :nobody", "COMMIT", "SELECT * FROM absent"})
     EXPECT_TRUE(endOfTerm([&] { begin(statement); }).is(Errc::configurationRefused)) << statement;
 }

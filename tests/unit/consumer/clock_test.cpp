@@ -134,7 +134,7 @@ class ConsumerClock : public Scene {
               return Outcome::done();
             },
             options, events, itsClock, acknowledging)
-        .takeOffice();
+        .becomeLeader();
   }
   void executeFor(ConsumerReplica& replica, Duration duration) {
     for (const BootTime end = clock.now() + duration; clock.now() < end; clock.advance(1s)) replica.execute();

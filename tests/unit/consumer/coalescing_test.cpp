@@ -322,7 +322,7 @@ class CoalescingStorm : public ConsumerCoalescing, public testing::WithParamInte
     ConsumerReplica& leader = enrol();
     if (oneIn(4)) drawFault(world, random);
     try {
-      leader.takeOffice();
+      leader.becomeLeader();
     } catch (const EndTerm&) {
       return;
     }

@@ -18,7 +18,7 @@ class CommitterTest : public PartTest {
   }
   void settle(const std::vector<std::string>& ids) {
     hand.add(messagesOf(ids));
-    hand.grant(ids.size());
+    hand.setStartable(ids.size());
     for (std::size_t i = 0; i < ids.size(); ++i) hand.settle();
   }
   bool isOver(Duration lastRun = {}) { return committer().isOver(hand, lastRun, now); }
@@ -41,11 +41,11 @@ class CommitterTest : public PartTest {
 TEST_F(CommitterTest, IsOverWhenItIsFull) {
   committer().begin(now.boot);
   settle({"a", "b", "c"});
-  hand.grant(10);
+  hand.setStartable(10);
   EXPECT_FALSE(isOver());
 
   settle({"d"});
-  hand.grant(10);
+  hand.setStartable(10);
 
   EXPECT_TRUE(isOver());
 }
@@ -55,7 +55,7 @@ TEST_F(CommitterTest, IsOverWhenAnotherMessageWouldMissTheLatencyTarget) {
   commitFirst();
   committer().begin(now.boot);
   settle({"a"});
-  hand.grant(10);
+  hand.setStartable(10);
   now.boot += 15ms;
 
   EXPECT_FALSE(isOver(1ms));
@@ -65,7 +65,7 @@ TEST_F(CommitterTest, IsOverWhenAnotherMessageWouldMissTheLatencyTarget) {
 TEST_F(CommitterTest, TheFirstOfATermIsOverSoon) {
   committer().begin(now.boot);
   settle({"a"});
-  hand.grant(10);
+  hand.setStartable(10);
 
   EXPECT_FALSE(isOver(1ms));
   EXPECT_TRUE(isOver(2ms));
@@ -75,7 +75,7 @@ TEST_F(CommitterTest, IsOverWhenTheRecordCoversNoMoreOrSomebodyWants) {
   committer().begin(now.boot);
   settle({"a"});
   EXPECT_TRUE(isOver()) << "it is the last that may begin";
-  hand.grant(10);
+  hand.setStartable(10);
   EXPECT_FALSE(isOver());
 
   now.stopAsked = true;
@@ -87,7 +87,7 @@ TEST_F(CommitterTest, IsOverWhenTheRecordCoversNoMoreOrSomebodyWants) {
 
 TEST_F(CommitterTest, ASuspectIsAloneInIt) {
   settle({"a"});
-  hand.grant(10);
+  hand.setStartable(10);
   hand.setSuspects(3);
 
   EXPECT_TRUE(isOver());
@@ -96,7 +96,7 @@ TEST_F(CommitterTest, ASuspectIsAloneInIt) {
 TEST_F(CommitterTest, SuspectsThatAreNarrowedDownShareIt) {
   committer().begin(now.boot);
   settle({"a"});
-  hand.grant(10);
+  hand.setStartable(10);
   hand.setSuspects(3);
   hand.narrow(true);
 
@@ -105,7 +105,7 @@ TEST_F(CommitterTest, SuspectsThatAreNarrowedDownShareIt) {
 
 TEST_F(CommitterTest, ItsCommitCarriesAllThatIsToBeWritten) {
   settle({"a", "b"});
-  at().booking.record = attemptsAt("c", 2);
+  at().pendingWrites.record = attemptsAt("c", 2);
 
   const Commit commit = close();
 
@@ -116,7 +116,7 @@ TEST_F(CommitterTest, ItsCommitCarriesAllThatIsToBeWritten) {
 
 TEST_F(CommitterTest, WhatWasKeptIsNotAcknowledged) {
   hand.addKept(messagesOf({"k"}));
-  hand.grant(1);
+  hand.setStartable(1);
   hand.settle();
 
   EXPECT_THAT(close().settled, IsEmpty());
@@ -124,26 +124,26 @@ TEST_F(CommitterTest, WhatWasKeptIsNotAcknowledged) {
 
 TEST_F(CommitterTest, ADeathInARowIsWrittenAndASuccessEndsTheRow) {
   at().streak().died(MessageId{"x"}, "bad", now.wall);
-  at().booking.deaths = 1;
+  at().pendingWrites.deaths = 1;
   Commit commit = close();
   ASSERT_THAT(commit.facts, SizeIs(1));
-  EXPECT_EQ(std::get<DeadLetterStreak>(commit.facts[0]).deaths, 1);
+  EXPECT_EQ(std::get<DeadLetterStreakRecord>(commit.facts[0]).deaths, 1);
   committer().committed(hand, now);
   committer().forget();
 
   settle({"a"});
-  at().booking.succeeded = true;
+  at().pendingWrites.succeeded = true;
   commit = close();
 
   ASSERT_THAT(commit.facts, SizeIs(1));
-  EXPECT_EQ(std::get<DeadLetterStreak>(commit.facts[0]), DeadLetterStreak{});
+  EXPECT_EQ(std::get<DeadLetterStreakRecord>(commit.facts[0]), DeadLetterStreakRecord{});
   committer().committed(hand, now);
   EXPECT_FALSE(at().streak().counts());
 }
 
 TEST_F(CommitterTest, WhatDidNotCommitCountsForNoDeath) {
   at().streak().died(MessageId{"x"}, "bad", now.wall);
-  at().booking.deaths = 1;
+  at().pendingWrites.deaths = 1;
 
   committer().forget();
 
@@ -153,7 +153,7 @@ TEST_F(CommitterTest, WhatDidNotCommitCountsForNoDeath) {
 TEST_F(CommitterTest, WhatIsClearedIsForgottenWhenItIsDurable) {
   at().histories.put(attemptsAt("a", 1));
   settle({"a"});
-  at().booking.cleared = MessageId{"a"};
+  at().pendingWrites.cleared = MessageId{"a"};
   close();
   EXPECT_NE(at().histories.attemptsOf(MessageId{"a"}), nullptr);
 
@@ -163,7 +163,7 @@ TEST_F(CommitterTest, WhatIsClearedIsForgottenWhenItIsDurable) {
 }
 
 TEST_F(CommitterTest, WhatItDidIsToldWhenItIsTrue) {
-  at().booking.news.push_back(DuplicateDropped{"a"});
+  at().pendingWrites.news.push_back(DuplicateDropped{"a"});
   EXPECT_THAT(told<DuplicateDropped>(), IsEmpty());
 
   committer().tellNews();

@@ -138,7 +138,7 @@ TEST_F(TheFirstCommit, OfATermTellsHowLongAgoTheLeaderBeforeWasAsked) {
   produce({"a", "b"});
   ConsumerReplica& leader = enrol();
   leader.term().state().followsRequest(clock.now() - 1500us);
-  leader.takeOffice();
+  leader.becomeLeader();
   workOff(leader);
 
   ASSERT_THAT(events.of<FirstCommit>(), SizeIs(1));

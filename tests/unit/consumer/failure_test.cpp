@@ -529,7 +529,7 @@ TEST_F(ConsumerFailure, AMessageThatTheStoreTakesInNoFormIsToldAndTriedLaterAndL
   const BootTime began = clock.now();
   while (clock.now() - began < 1h) replica.execute();
 
-  EXPECT_THAT(handled, SizeIs(1)) << "its letter is what is refused";
+  EXPECT_THAT(handled, SizeIs(1)) << "its dead letter is what is refused";
   EXPECT_THAT(events.of<Warned>(), SizeIs(testing::AllOf(testing::Ge(30U), testing::Le(500U))));
   world.heal();
   workOff(replica);

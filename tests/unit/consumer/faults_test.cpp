@@ -148,7 +148,7 @@ TEST_F(ConsumerFaults, ANewerClaimKeepsAnOlderTermOut) {
   elect();
   late.term().loseLease();
 
-  EXPECT_THROW(late.takeOffice(), EndTerm);
+  EXPECT_THROW(late.becomeLeader(), EndTerm);
 }
 
 TEST_F(ConsumerFaults, AFatalErrorOfTheClaimEndsTheTermWithThatError) {
@@ -475,7 +475,7 @@ TEST_F(ConsumerFaults, AStopDuringTheInaugurationEndsItQuietly) {
   ConsumerReplica& leader = enrol();
   leader.term().requestStop();
 
-  EXPECT_NO_THROW(leader.takeOffice());
+  EXPECT_NO_THROW(leader.becomeLeader());
   EXPECT_NO_THROW(leader.handOver());
 }
 

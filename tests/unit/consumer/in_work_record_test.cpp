@@ -34,26 +34,26 @@ class LedgerTest : public PartTest {
 TEST_F(LedgerTest, WhereNobodyIsSuspectAFirstBatchMayBeginUnderTheClaimAlone) {
   hand.add(messagesOf({"a", "b"}));
 
-  ledger().surveyed(hand, {});
+  ledger().scanned(hand, {});
 
   EXPECT_TRUE(ledger().isOpen());
-  EXPECT_EQ(hand.granted(), 4U);
+  EXPECT_EQ(hand.startable(), 4U);
 }
 
 TEST_F(LedgerTest, EachCommitNamesTheNextBatchAndNothingElseMayBegin) {
   hand.add(messagesOf({"a", "b", "c", "d", "e", "f", "g"}));
-  ledger().surveyed(hand, {});
+  ledger().scanned(hand, {});
 
   const InWorkRecord::Entry entry = commit(2);
 
   EXPECT_THAT(idsOf(entry.inWork.ids), ElementsAre("c", "d", "e", "f"));
   EXPECT_FALSE(entry.inWork.more);
-  EXPECT_EQ(hand.granted(), 4U);
+  EXPECT_EQ(hand.startable(), 4U);
 }
 
 TEST_F(LedgerTest, WhereFewerWaitThanABatchHasLaterOnesMayComeIn) {
   hand.add(messagesOf({"a", "b"}));
-  ledger().surveyed(hand, {});
+  ledger().scanned(hand, {});
 
   const InWorkRecord::Entry entry = commit(1);
 
@@ -63,7 +63,7 @@ TEST_F(LedgerTest, WhereFewerWaitThanABatchHasLaterOnesMayComeIn) {
 
 TEST_F(LedgerTest, ALastCommitSaysThatNothingIsInWork) {
   hand.add(messagesOf({"a", "b"}));
-  ledger().surveyed(hand, {});
+  ledger().scanned(hand, {});
 
   const InWorkRecord::Entry entry = commit(1, {.closes = true, .batch = 4});
 
@@ -77,8 +77,8 @@ TEST_F(LedgerTest, SuspectsStayOnRecordAsTheOtherTermsUntilTheLastIsDone) {
   ledger().restore(left);
   EXPECT_TRUE(ledger().expects());
   hand.add(messagesOf({"a", "b", "c"}));
-  ledger().surveyed(hand, {.named = {MessageId{"a"}, MessageId{"b"}}});
-  EXPECT_EQ(hand.granted(), 2U);
+  ledger().scanned(hand, {.named = {MessageId{"a"}, MessageId{"b"}}});
+  EXPECT_EQ(hand.startable(), 2U);
 
   const InWorkRecord::Entry first = commit(1);
   EXPECT_THAT(idsOf(first.inWork.ids), ElementsAre("b"));
@@ -95,14 +95,14 @@ TEST_F(LedgerTest, SuspectsStayOnRecordAsTheOtherTermsUntilTheLastIsDone) {
 TEST_F(LedgerTest, AnExternalHandlersMessagesAreNamedOneByOne) {
   options.handlerIsExternal = true;
   hand.add(messagesOf({"a", "b"}));
-  ledger().surveyed(hand, {});
-  EXPECT_EQ(hand.granted(), 0U) << "not before it is on record";
+  ledger().scanned(hand, {});
+  EXPECT_EQ(hand.startable(), 0U) << "not before it is on record";
 
   const InWorkRecord::Entry entry = commit(0, {.batch = 1});
 
   EXPECT_THAT(idsOf(entry.inWork.ids), ElementsAre("a"));
   EXPECT_FALSE(entry.inWork.more);
-  EXPECT_EQ(hand.granted(), 1U);
+  EXPECT_EQ(hand.startable(), 1U);
 }
 
 TEST_F(LedgerTest, ALaneNamesWhatItHasAndNoMore) {
@@ -121,7 +121,7 @@ TEST_F(LedgerTest, BeforeTheLanesAllIsSuspectAndMoreMayCome) {
   role = Role::recovery;
   options.ordering = Ordering::perGroup(2);
   hand.add(messagesOf({"a", "b"}));
-  ledger().surveyed(hand, {});
+  ledger().scanned(hand, {});
   EXPECT_EQ(hand.suspects(), 2U);
 
   EXPECT_TRUE(commit(1).inWork.more);
@@ -134,7 +134,7 @@ TEST_F(LedgerTest, BeforeTheLanesSuspectsBehindAGroupInHandStayThoseOfTheTermTha
   ConsumerState left = leftInWork({"a", "elsewhere"}, false);
   ledger().restore(left);
   hand.add(messagesOf({"a"}));
-  ledger().surveyed(hand, {});
+  ledger().scanned(hand, {});
 
   const InWorkRecord::Entry entry = commit(1);
   EXPECT_TRUE(entry.inWork.more);
@@ -152,7 +152,7 @@ TEST_F(LedgerTest, BeforeTheLanesATermThatLeavesTellsOnWhomItDidNotComeTo) {
   ConsumerState left = leftInWork({"a", "elsewhere"}, false);
   ledger().restore(left);
   hand.add(messagesOf({"a"}));
-  ledger().surveyed(hand, {});
+  ledger().scanned(hand, {});
 
   const InWorkRecord::Entry entry = commit(1, {.closes = true, .batch = 4});
 
@@ -175,9 +175,9 @@ class NarrowingTest : public LedgerTest {
     ledger().restore(left);
     ids.emplace_back("later");
     hand.add(messagesOf(ids));
-    Survey survey;
-    for (const MessageId& id : left.inWork.ids) survey.named.insert(id);
-    ledger().surveyed(hand, survey);
+    SuspectScan scan;
+    for (const MessageId& id : left.inWork.ids) scan.named.insert(id);
+    ledger().scanned(hand, scan);
   }
   /// As suspects of the term that may have died of them: this one may outlive them without having begun any.
   static std::vector<std::string> stillSuspect(const InWorkRecord::Entry& entry, bool narrowedDown = true) {
@@ -198,11 +198,11 @@ TEST_F(NarrowingTest, ManySuspectsAreNamedFewAtATimeBeforeTheyBegin) {
   EXPECT_THAT(stillSuspect(few), testing::SizeIs(fewSuspects));
   EXPECT_EQ(stillSuspect(few).front(), "m1");
   EXPECT_FALSE(few.inWork.more);
-  EXPECT_EQ(hand.granted(), fewSuspects);
+  EXPECT_EQ(hand.startable(), fewSuspects);
 
   const InWorkRecord::Entry rest = commit(fewSuspects);
   EXPECT_THAT(stillSuspect(rest), testing::SizeIs(40 - fewSuspects));
-  EXPECT_EQ(hand.granted(), 40 - fewSuspects);
+  EXPECT_EQ(hand.startable(), 40 - fewSuspects);
 
   const InWorkRecord::Entry past = commit(40 - fewSuspects);
   EXPECT_THAT(idsOf(past.inWork.ids), ElementsAre("later"));
@@ -216,7 +216,7 @@ TEST_F(NarrowingTest, AsManyAsMayComeAloneDo) {
   for (std::size_t i = 0; i < fewSuspects; ++i) ids.push_back("m" + std::to_string(i));
   hand.add(messagesOf(ids));
 
-  ledger().surveyed(hand, {.named = {}, .first = fewSuspects});
+  ledger().scanned(hand, {.named = {}, .first = fewSuspects});
 
   EXPECT_TRUE(hand.areAlone());
 }
@@ -229,7 +229,7 @@ TEST_F(NarrowingTest, FewStayAloneWhateverComesBeforeThemOnceMore) {
   for (int i = 1; i <= 40; ++i) ids.push_back("m" + std::to_string(i));
   hand.add(messagesOf(ids));
 
-  ledger().surveyed(hand, {.named = {MessageId{"m39"}, MessageId{"m40"}}});
+  ledger().scanned(hand, {.named = {MessageId{"m39"}, MessageId{"m40"}}});
 
   EXPECT_EQ(hand.suspects(), 40U) << "those before them were committed, and not acknowledged";
   EXPECT_TRUE(hand.areAlone());
@@ -244,7 +244,7 @@ TEST_F(NarrowingTest, WhoWasNarrowedDownComesAloneHoweverManyStandBetweenThem) {
   ledger().restore(left);
   hand.add(messagesOf(ids));
 
-  ledger().surveyed(hand, {.named = {left.inWork.ids.begin(), left.inWork.ids.end()}});
+  ledger().scanned(hand, {.named = {left.inWork.ids.begin(), left.inWork.ids.end()}});
 
   EXPECT_TRUE(hand.areAlone());
   EXPECT_THAT(stillSuspect(commit(1)), testing::SizeIs(39));
@@ -287,7 +287,7 @@ TEST_F(NarrowingTest, BeforeTheLanesThoseThatComeLaterAreNamedAsWell) {
   EXPECT_TRUE(last.inWork.more) << "the lanes may begin";
 
   hand.add(messagesOf({"x", "y"}));
-  ledger().came(hand);
+  ledger().onArrived(hand);
 
   EXPECT_EQ(hand.suspects(), 2U);
   EXPECT_FALSE(ledger().mayBegin(hand));
@@ -310,7 +310,7 @@ TEST_F(NarrowingTest, FewSuspectsOfOneThatWasNarrowedDownStayTheOnlyOnesBeforeTh
   ConsumerState left = leftInWork({"a", "b"});
   ledger().restore(left);
   hand.add(messagesOf({"a", "b"}));
-  ledger().surveyed(hand, {});
+  ledger().scanned(hand, {});
 
   EXPECT_FALSE(commit(1).inWork.more);
   EXPECT_TRUE(commit(1).inWork.more) << "now the lanes may begin";
@@ -324,7 +324,7 @@ TEST_F(LedgerTest, WhoTakesMessagesFirstHasNoSuspects) {
   EXPECT_FALSE(ledger().expects());
   hand.add(messagesOf({"a"}));
 
-  ledger().surveyed(hand, {.named = {MessageId{"a"}}});
+  ledger().scanned(hand, {.named = {MessageId{"a"}}});
 
   EXPECT_EQ(hand.suspects(), 0U);
 }

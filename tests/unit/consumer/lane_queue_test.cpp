@@ -29,7 +29,7 @@ TEST_F(HandTest, WhatIsSettledLeavesTogetherAndTheRestStaysInItsOrder) {
   hand.leave();
   hand.undo();
 
-  EXPECT_THAT(idsOf(hand.letters()), ElementsAre("c"));
+  EXPECT_THAT(idsOf(hand.messages()), ElementsAre("c"));
 }
 
 TEST_F(HandTest, WhatIsUndoneIsTheFirstAgain) {
@@ -47,9 +47,9 @@ TEST_F(HandTest, KeptOnesComeBeforeTheSourcesAndBehindOneAnother) {
   hand.addKept(messagesOf({"k1"}));
   hand.addKept(messagesOf({"k2"}));
 
-  EXPECT_THAT(idsOf(hand.letters()), ElementsAre("k1", "k2", "s"));
+  EXPECT_THAT(idsOf(hand.messages()), ElementsAre("k1", "k2", "s"));
   hand.drop();
-  EXPECT_THAT(idsOf(hand.letters()), ElementsAre("k1", "k2")) << "the source knows nothing of those";
+  EXPECT_THAT(idsOf(hand.messages()), ElementsAre("k1", "k2")) << "the source knows nothing of those";
 }
 
 TEST_F(HandTest, AnHeirTakesItsPlaceByItsPosition) {
@@ -60,7 +60,7 @@ TEST_F(HandTest, AnHeirTakesItsPlaceByItsPosition) {
 
   hand.addSuccessors({successor});
 
-  EXPECT_THAT(idsOf(hand.letters()), ElementsAre("a", "b", "c"));
+  EXPECT_THAT(idsOf(hand.messages()), ElementsAre("a", "b", "c"));
 }
 
 TEST_F(HandTest, SuspectsReachToTheLastThatIsNamed) {
@@ -83,16 +83,16 @@ TEST_F(HandTest, SuspectsAreTheFirstOfTheSourceAndAllThatWasKept) {
 TEST_F(HandTest, AGroupGoesAsAWholeAndTakesItsShareOfEachCount) {
   hand.add({ofGroup("a1"), ofGroup("b1"), ofGroup("a2"), ofGroup("b2")});
   hand.addKept({ofGroup("a0")});
-  hand.grant(4);
+  hand.setStartable(4);
   hand.setSuspects(2);
 
   const LaneQueue::Group group = hand.takeGroup();
 
   EXPECT_THAT(idsOf(group.ids), ElementsAre("a0", "a1", "a2"));
   EXPECT_THAT(idsOf(group.fromSource), ElementsAre("a1", "a2"));
-  EXPECT_THAT(idsOf(hand.letters()), ElementsAre("b1", "b2"));
+  EXPECT_THAT(idsOf(hand.messages()), ElementsAre("b1", "b2"));
   EXPECT_EQ(hand.held(), 0U);
-  EXPECT_EQ(hand.granted(), 1U);
+  EXPECT_EQ(hand.startable(), 1U);
   EXPECT_EQ(hand.suspects(), 0U);
 }
 
@@ -100,7 +100,7 @@ TEST_F(HandTest, WhatHasNoGroupGoesAlone) {
   hand.add(messagesOf({"a", "b"}));
 
   EXPECT_THAT(idsOf(hand.takeGroup().ids), ElementsAre("a"));
-  EXPECT_THAT(idsOf(hand.letters()), ElementsAre("b"));
+  EXPECT_THAT(idsOf(hand.messages()), ElementsAre("b"));
 }
 
 TEST_F(HandTest, WhatFailedTogetherComesOneByOneUntilItHasLeft) {

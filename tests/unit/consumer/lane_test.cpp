@@ -14,17 +14,17 @@ using testing::SizeIs;
 /// What no memory store can bring about: answers that come at chosen moments.
 class LaneTest : public testing::Test {
  protected:
-  static Share share(const std::vector<std::string>& ids) {
-    Share share;
+  static Assignment share(const std::vector<std::string>& ids) {
+    Assignment share;
     share.messages = messagesOf(ids);
     share.dry = ids.empty();
     return share;
   }
   /// Nobody is suspect.
-  static Share survey(Survey survey = {}) {
-    Share share;
+  static Assignment scan(SuspectScan scan = {}) {
+    Assignment share;
     share.asked = false;
-    share.survey = std::move(survey);
+    share.scan = std::move(scan);
     return share;
   }
 
@@ -33,37 +33,37 @@ class LaneTest : public testing::Test {
     return expectA<A>(action);
   }
 
-  void takeOffice(const ConsumerState& left = {}) {
+  void becomeLeader(const ConsumerState& left = {}) {
     expect<Claim>(lane.inaugurate(now));
-    expect<Recall>(lane.did(now));
+    expect<Recall>(lane.onDone(now));
     ConsumerState found = left;
     found.facts.window = recoveryWindowOf(options);
-    expect<Attach>(lane.recalled(found, now));
-    expect<Return>(lane.did(now));
+    expect<Attach>(lane.onRecalled(found, now));
+    expect<Return>(lane.onDone(now));
   }
 
-  /// In office, and nobody is suspect: what it asks for is messages.
+  /// As leader, and nobody is suspect: what it asks for is messages.
   Take begin() {
-    takeOffice();
+    becomeLeader();
     expect<Take>(lane.execute(now));
-    return expect<Take>(lane.took(survey(), now));
+    return expect<Take>(lane.onTaken(scan(), now));
   }
   /// With `ids` waiting; returns what it does next.
   Action workOn(const std::vector<std::string>& ids) {
     begin();
-    return lane.took(share(ids), now);
+    return lane.onTaken(share(ids), now);
   }
 
   /// The first message of a batch, up to where its key is asked for.
   void handleFirst(const Action& action) {
     expect<Look>(action);
-    expect<Handle>(lane.looked(false, now));
-    expect<Admit>(lane.ran(Outcome::done(), now));
+    expect<Handle>(lane.onLooked(false, now));
+    expect<Admit>(lane.onRan(Outcome::done(), now));
   }
 
   /// Answers a look with nothing.
   Action lookAround(const Action& action) {
-    return std::holds_alternative<Take>(action) ? lane.took(share({}), now) : action;
+    return std::holds_alternative<Take>(action) ? lane.onTaken(share({}), now) : action;
   }
 
   ConsumerOptions options{.maxBatch = 2};
@@ -71,12 +71,12 @@ class LaneTest : public testing::Test {
   Now now{.boot = BootTime{1h}};
 };
 
-TEST_F(LaneTest, ClaimsBeforeItReadsAndReadsBeforeItAttaches) { takeOffice(); }
+TEST_F(LaneTest, ClaimsBeforeItReadsAndReadsBeforeItAttaches) { becomeLeader(); }
 
 TEST_F(LaneTest, AHandoverCostsNoCommitBeforeTheFirstBatch) {
   begin();
 
-  expect<Look>(lane.took(share({"a", "b", "c", "d"}), now));
+  expect<Look>(lane.onTaken(share({"a", "b", "c", "d"}), now));
 }
 
 TEST_F(LaneTest, WhoComesDuringALongIdlePassOfForgettingWaitsForOneStep) {
@@ -86,51 +86,51 @@ TEST_F(LaneTest, WhoComesDuringALongIdlePassOfForgettingWaitsForOneStep) {
   for (int steps = 0; steps < 3; ++steps) {
     if (steps == 0) {
       expect<LookAtClock>(lane.execute(now));
-      expect<Commit>(lane.lookedAt(std::nullopt, now));
-      expect<Prune>(lane.did(now));
+      expect<Commit>(lane.onClockRead(std::nullopt, now));
+      expect<Prune>(lane.onDone(now));
     } else {
       expect<Prune>(lane.execute(now));
     }
-    EXPECT_EQ(expect<Take>(lane.pruned({.looked = 10, .removed = 1, .last = "m"}, now)).until, onlyLook);
-    expect<Return>(lane.took(share({}), now));
+    EXPECT_EQ(expect<Take>(lane.onPruned({.looked = 10, .removed = 1, .last = "m"}, now)).until, onlyLook);
+    expect<Return>(lane.onTaken(share({}), now));
   }
 
   expect<Prune>(lane.execute(now));
-  expect<Take>(lane.pruned({.looked = 10, .removed = 1, .last = "m"}, now));
-  expect<Look>(lane.took(share({"a"}), now));
+  expect<Take>(lane.onPruned({.looked = 10, .removed = 1, .last = "m"}, now));
+  expect<Look>(lane.onTaken(share({"a"}), now));
 }
 
 TEST_F(LaneTest, TheFirstHandlerOfABatchBeginsWithoutTheStoresLock) {
   expect<Look>(workOn({"a", "b", "c"}));
-  const Handle first = expect<Handle>(lane.looked(false, now));
+  const Handle first = expect<Handle>(lane.onLooked(false, now));
   EXPECT_TRUE(first.mark);
-  const Admit itsKey = expect<Admit>(lane.ran(Outcome::done(), now));
+  const Admit itsKey = expect<Admit>(lane.onRan(Outcome::done(), now));
   EXPECT_FALSE(itsKey.mark) << "the mark stands before what its handler wrote";
 
-  const Admit second = expect<Admit>(lane.admitted(Admission::fresh, now));
+  const Admit second = expect<Admit>(lane.onAdmitted(Admission::fresh, now));
 
   EXPECT_TRUE(second.mark);
-  EXPECT_FALSE(expect<Handle>(lane.admitted(Admission::fresh, now)).mark);
+  EXPECT_FALSE(expect<Handle>(lane.onAdmitted(Admission::fresh, now)).mark);
 }
 
 TEST_F(LaneTest, AKeyThatCameDuringTheHandlerUndoesWhatItWrote) {
   expect<Look>(workOn({"a"}));
-  expect<Handle>(lane.looked(false, now));
-  expect<Admit>(lane.ran(Outcome::done(), now));
+  expect<Handle>(lane.onLooked(false, now));
+  expect<Admit>(lane.onRan(Outcome::done(), now));
 
-  expect<Abandon>(lane.admitted(Admission::duplicate, now));
+  expect<Abandon>(lane.onAdmitted(Admission::duplicate, now));
 
-  expect<Look>(lane.did(now));
-  expect<Admit>(lane.looked(true, now));
+  expect<Look>(lane.onDone(now));
+  expect<Admit>(lane.onLooked(true, now));
 }
 
 TEST_F(LaneTest, ABatchNeverGoesBeyondWhatTheRecordCovers) {
   handleFirst(workOn({"a", "b", "c"}));
   const Outcome done = Outcome::done();
-  expect<Admit>(lane.admitted(Admission::fresh, now));
-  expect<Handle>(lane.admitted(Admission::fresh, now));
+  expect<Admit>(lane.onAdmitted(Admission::fresh, now));
+  expect<Handle>(lane.onAdmitted(Admission::fresh, now));
 
-  const Commit commit = expect<Commit>(lane.ran(done, now));
+  const Commit commit = expect<Commit>(lane.onRan(done, now));
 
   EXPECT_THAT(commit.settled, SizeIs(2));
   EXPECT_THAT(idsOf(commit.inWork.ids), ElementsAre("c"));
@@ -138,18 +138,18 @@ TEST_F(LaneTest, ABatchNeverGoesBeyondWhatTheRecordCovers) {
 }
 
 TEST_F(LaneTest, AStopBetweenAChargeAndItsStartTakesTheChargeBack) {
-  takeOffice({.inWork = {.ids = {{"a"}}}});
+  becomeLeader({.inWork = {.ids = {{"a"}}}});
   expect<Take>(lane.execute(now));
-  Share found = survey({.named = {MessageId{"a"}}, .first = 0});
+  Assignment found = scan({.named = {MessageId{"a"}}, .first = 0});
   found.messages = messagesOf({"a"});
-  expect<Look>(lookAround(lane.took(std::move(found), now)));
-  const Commit charge = expect<Commit>(lane.looked(false, now));
+  expect<Look>(lookAround(lane.onTaken(std::move(found), now)));
+  const Commit charge = expect<Commit>(lane.onLooked(false, now));
   ASSERT_FALSE(charge.records.empty());
   EXPECT_EQ(charge.records.front().id.value, "a");
   EXPECT_EQ(charge.records.front().attempts, 1);
 
   now.stopAsked = true;
-  expect<Return>(lane.did(now));
+  expect<Return>(lane.onDone(now));
   const Commit leaving = expect<Commit>(lane.handOver(now));
 
   EXPECT_THAT(idsOf(leaving.cleared), ElementsAre("a"));
@@ -158,13 +158,13 @@ TEST_F(LaneTest, AStopBetweenAChargeAndItsStartTakesTheChargeBack) {
 
 TEST_F(LaneTest, WhatATransactionDidIsToldOnlyWhenItIsDurable) {
   expect<Look>(workOn({"a", "b"}));
-  expect<Admit>(lane.looked(true, now));
-  expect<Admit>(lane.admitted(Admission::duplicate, now));
+  expect<Admit>(lane.onLooked(true, now));
+  expect<Admit>(lane.onAdmitted(Admission::duplicate, now));
   EXPECT_THAT(lane.takeNews(), IsEmpty());
-  expect<Commit>(lane.admitted(Admission::duplicate, now));
+  expect<Commit>(lane.onAdmitted(Admission::duplicate, now));
   EXPECT_THAT(lane.takeNews(), IsEmpty());
 
-  static_cast<void>(lane.did(now));
+  static_cast<void>(lane.onDone(now));
 
   EXPECT_EQ(lane.takeNews().size(), 4);
 }
@@ -172,12 +172,12 @@ TEST_F(LaneTest, WhatATransactionDidIsToldOnlyWhenItIsDurable) {
 TEST_F(LaneTest, AnUnknownOutcomeIsAskedForBeforeAnythingElse) {
   handleFirst(workOn({"a", "b"}));
   now.stopAsked = true;
-  expect<Commit>(lane.admitted(Admission::fresh, now));
+  expect<Commit>(lane.onAdmitted(Admission::fresh, now));
 
-  expect<Resolve>(lane.failed(Error{Errc::outcomeUnknown}, now));
+  expect<Resolve>(lane.onFailed(Error{Errc::outcomeUnknown}, now));
 
-  expect<Acknowledge>(lane.resolved(CommitFate::committed, now));
-  expect<Return>(lane.acknowledged({}, now));
+  expect<Acknowledge>(lane.onResolved(CommitFate::committed, now));
+  expect<Return>(lane.onAcknowledged({}, now));
 }
 
 TEST_F(LaneTest, ReadsAheadSoThatEachCommitCanRecordTheNextBatch) {
@@ -188,44 +188,44 @@ TEST_F(LaneTest, ReadsAheadSoThatEachCommitCanRecordTheNextBatch) {
 
 TEST_F(LaneTest, WhatIsCommittedLeavesTheHandWithItsAcknowledgement) {
   handleFirst(workOn({"a"}));
-  expect<Commit>(lookAround(lane.admitted(Admission::fresh, now)));
+  expect<Commit>(lookAround(lane.onAdmitted(Admission::fresh, now)));
 
-  const Acknowledge done = expect<Acknowledge>(lane.did(now));
+  const Acknowledge done = expect<Acknowledge>(lane.onDone(now));
   EXPECT_THAT(idsOf(done.settled), ElementsAre("a"));
 
-  expect<Take>(lane.acknowledged({}, now));
+  expect<Take>(lane.onAcknowledged({}, now));
 }
 
 TEST_F(LaneTest, AnHeirComesNext) {
   handleFirst(workOn({"a", "c"}));
-  expect<Admit>(lane.admitted(Admission::fresh, now));
-  expect<Commit>(lane.admitted(Admission::duplicate, now));
-  expect<Acknowledge>(lane.did(now));
+  expect<Admit>(lane.onAdmitted(Admission::fresh, now));
+  expect<Commit>(lane.onAdmitted(Admission::duplicate, now));
+  expect<Acknowledge>(lane.onDone(now));
   Receipt receipt;
   receipt.successors = messagesOf({"b"});
 
-  const Look look = expect<Look>(lookAround(lane.acknowledged(std::move(receipt), now)));
+  const Look look = expect<Look>(lookAround(lane.onAcknowledged(std::move(receipt), now)));
 
   EXPECT_EQ(look.message->id.value, "b");
 }
 
 TEST_F(LaneTest, WhatTheStoreUndidIsHandledAgainThenAloneAndThenItIsAnOutage) {
   handleFirst(workOn({"a", "b"}));
-  expect<Look>(lane.failed(Errc::transactionConflict, now));
-  expect<Handle>(lane.looked(false, now));
-  expect<Admit>(lane.ran(Outcome::done(), now));
+  expect<Look>(lane.onFailed(Errc::transactionConflict, now));
+  expect<Handle>(lane.onLooked(false, now));
+  expect<Admit>(lane.onRan(Outcome::done(), now));
   EXPECT_EQ(lane.company(), Company::inTurn);
-  expect<Look>(lane.failed(Errc::transactionConflict, now));
+  expect<Look>(lane.onFailed(Errc::transactionConflict, now));
   EXPECT_EQ(lane.company(), Company::alone);
-  expect<Handle>(lane.looked(false, now));
-  expect<Admit>(lane.ran(Outcome::done(), now));
+  expect<Handle>(lane.onLooked(false, now));
+  expect<Admit>(lane.onRan(Outcome::done(), now));
 
-  expect<Wait>(lane.failed(Errc::transactionConflict, now));
+  expect<Wait>(lane.onFailed(Errc::transactionConflict, now));
 }
 
 TEST_F(LaneTest, AHandlerWhoseLaneHadToWaitDoesNotStartAfterAStop) {
   expect<Look>(workOn({"a"}));
-  expect<Handle>(lane.looked(false, now));
+  expect<Handle>(lane.onLooked(false, now));
   EXPECT_FALSE(lane.reconsider(now)) << "nothing has changed";
   now.stopAsked = true;
 
@@ -233,60 +233,60 @@ TEST_F(LaneTest, AHandlerWhoseLaneHadToWaitDoesNotStartAfterAStop) {
 
   ASSERT_TRUE(other);
   expect<Abandon>(*other);
-  EXPECT_FALSE(expect<Return>(lane.did(now)).again);
+  EXPECT_FALSE(expect<Return>(lane.onDone(now)).again);
 }
 
 TEST_F(LaneTest, ABatchThatTheStoreRefusesAsAWholeComesOneByOne) {
   handleFirst(workOn({"a", "b", "c"}));
-  expect<Admit>(lane.admitted(Admission::fresh, now));
-  expect<Handle>(lane.admitted(Admission::fresh, now));
-  EXPECT_THAT(expect<Commit>(lane.ran(Outcome::done(), now)).settled, SizeIs(2));
+  expect<Admit>(lane.onAdmitted(Admission::fresh, now));
+  expect<Handle>(lane.onAdmitted(Admission::fresh, now));
+  EXPECT_THAT(expect<Commit>(lane.onRan(Outcome::done(), now)).settled, SizeIs(2));
 
-  handleFirst(lane.failed(Errc::payloadTooLarge, now));
+  handleFirst(lane.onFailed(Errc::payloadTooLarge, now));
 
-  EXPECT_THAT(expect<Commit>(lane.admitted(Admission::fresh, now)).settled, SizeIs(1));
+  EXPECT_THAT(expect<Commit>(lane.onAdmitted(Admission::fresh, now)).settled, SizeIs(1));
 }
 
 TEST_F(LaneTest, ALostLeaseEndsTheTermAtOnce) {
   handleFirst(workOn({"a"}));
 
-  EXPECT_EQ(expect<Quit>(lane.failed(Errc::leaseLost, now)).reason, EndReason::leaseLost);
+  EXPECT_EQ(expect<Quit>(lane.onFailed(Errc::leaseLost, now)).reason, EndReason::leaseLost);
 }
 
 TEST_F(LaneTest, InALaneWhatHasToWaitIsGivenBackWithAllThatIsKnownOfIt) {
   Lane beside(options, Random{1}, {.role = Role::lane, .token = FencingToken{7}});
   expect<Claim>(beside.inaugurate(now));
-  expect<Recall>(beside.did(now));
-  expect<Return>(beside.recalled({}, now));
+  expect<Recall>(beside.onDone(now));
+  expect<Return>(beside.onRecalled({}, now));
   expect<Take>(beside.execute(now));
-  Share some = share({"a"});
-  some.covered = 1;
-  expect<Look>(beside.took(std::move(some), now));
-  expect<Handle>(beside.looked(false, now));
-  const Commit commit = expect<Commit>(beside.ran(Outcome::failed("no"), now));
+  Assignment some = share({"a"});
+  some.startable = 1;
+  expect<Look>(beside.onTaken(std::move(some), now));
+  expect<Handle>(beside.onLooked(false, now));
+  const Commit commit = expect<Commit>(beside.onRan(Outcome::failed("no"), now));
   ASSERT_THAT(commit.records, SizeIs(1));
 
-  expect<Release>(beside.did(now));
-  const Park park = expect<Park>(beside.did(now));
+  expect<Release>(beside.onDone(now));
+  const Park park = expect<Park>(beside.onDone(now));
 
   ASSERT_THAT(park.parked.messages, SizeIs(1));
   ASSERT_THAT(park.parked.histories, SizeIs(1));
   EXPECT_EQ(park.parked.histories[0].attempt->attempts, 1);
-  EXPECT_TRUE(expect<Take>(beside.did(now)).released);
+  EXPECT_TRUE(expect<Take>(beside.onDone(now)).released);
 }
 
 TEST_F(LaneTest, InALaneNothingBeginsThatIsOnNoRecord) {
   Lane beside(options, Random{1}, {.role = Role::lane, .token = FencingToken{7}});
   expect<Claim>(beside.inaugurate(now));
-  expect<Recall>(beside.did(now));
-  expect<Return>(beside.recalled({}, now));
+  expect<Recall>(beside.onDone(now));
+  expect<Return>(beside.onRecalled({}, now));
   expect<Take>(beside.execute(now));
 
-  const Commit commit = expect<Commit>(beside.took(share({"a", "b"}), now));
+  const Commit commit = expect<Commit>(beside.onTaken(share({"a", "b"}), now));
 
   EXPECT_THAT(idsOf(commit.inWork.ids), ElementsAre("a", "b"));
-  expect<Release>(beside.did(now));
-  expect<Look>(beside.did(now));
+  expect<Release>(beside.onDone(now));
+  expect<Look>(beside.onDone(now));
 }
 
 /// In lanes, with a past of quick handlers.
@@ -295,20 +295,20 @@ class TakingAhead : public LaneTest {
   /// What it asks for when the first message it ever had is committed, and `work` was spent on that.
   Action afterOne(Duration work) {
     expect<Claim>(beside.inaugurate(now));
-    expect<Recall>(beside.did(now));
-    expect<Return>(beside.recalled({}, now));
+    expect<Recall>(beside.onDone(now));
+    expect<Return>(beside.onRecalled({}, now));
     expect<Take>(beside.execute(now));
-    Share one = share({"a"});
-    one.covered = 1;
-    expect<Look>(beside.took(std::move(one), now));
-    expect<Handle>(beside.looked(false, now));
+    Assignment one = share({"a"});
+    one.startable = 1;
+    expect<Look>(beside.onTaken(std::move(one), now));
+    expect<Handle>(beside.onLooked(false, now));
     now.boot += work;
-    expect<Admit>(beside.ran(Outcome::done(), now));
-    const Action more = beside.admitted(Admission::fresh, now);
-    expect<Commit>(std::holds_alternative<Take>(more) ? beside.took(share({}), now) : more);
-    expect<Acknowledge>(beside.did(now));
-    expect<Release>(beside.acknowledged({}, now));
-    return beside.did(now);
+    expect<Admit>(beside.onRan(Outcome::done(), now));
+    const Action more = beside.onAdmitted(Admission::fresh, now);
+    expect<Commit>(std::holds_alternative<Take>(more) ? beside.onTaken(share({}), now) : more);
+    expect<Acknowledge>(beside.onDone(now));
+    expect<Release>(beside.onAcknowledged({}, now));
+    return beside.onDone(now);
   }
 
   ConsumerOptions many{.maxBatch = 16};
@@ -318,12 +318,12 @@ class TakingAhead : public LaneTest {
 TEST_F(TakingAhead, QuickOnesOfSeveralGroupsAreNamedByOneCommit) {
   expect<Take>(afterOne(10us));
 
-  const Take more = expect<Take>(beside.took(share({"b", "c"}), now));
+  const Take more = expect<Take>(beside.onTaken(share({"b", "c"}), now));
   EXPECT_TRUE(more.ahead);
   EXPECT_EQ(more.max, 14U);
   EXPECT_EQ(more.until, onlyLook);
-  expect<Take>(beside.took(share({"d"}), now));
-  const Commit commit = expect<Commit>(beside.took(share({}), now));
+  expect<Take>(beside.onTaken(share({"d"}), now));
+  const Commit commit = expect<Commit>(beside.onTaken(share({}), now));
 
   EXPECT_THAT(idsOf(commit.inWork.ids), ElementsAre("b", "c", "d"));
 }
@@ -331,18 +331,18 @@ TEST_F(TakingAhead, QuickOnesOfSeveralGroupsAreNamedByOneCommit) {
 TEST_F(TakingAhead, NobodyWaitsBehindAStrangerWhoseHandlerIsSlow) {
   expect<Take>(afterOne(300us));
 
-  const Commit commit = expect<Commit>(beside.took(share({"b", "c"}), now));
+  const Commit commit = expect<Commit>(beside.onTaken(share({"b", "c"}), now));
 
   EXPECT_THAT(idsOf(commit.inWork.ids), ElementsAre("b", "c"));
 }
 
 TEST_F(TakingAhead, NoTokenOfARateLimitIsTakenAhead) {
-  Share counted = share({"b"});
+  Assignment counted = share({"b"});
   counted.areCounted = true;
 
   expect<Take>(afterOne(10us));
 
-  expect<Commit>(beside.took(std::move(counted), now));
+  expect<Commit>(beside.onTaken(std::move(counted), now));
 }
 
 // --- outages
@@ -351,14 +351,14 @@ TEST_F(LaneTest, AnOutageCountsFromTheFirstQuestionThatWasNotAnswered) {
   expect<Claim>(lane.inaugurate(now));
   now.storeOwesSince = now.boot;
   now.boot += 9s;
-  expect<Wait>(lane.failed(Errc::timedOut, now));
+  expect<Wait>(lane.onFailed(Errc::timedOut, now));
   EXPECT_EQ(lane.failingSince(Side::store), now.storeOwesSince);
   EXPECT_EQ(lane.failingSince(Side::source), std::nullopt);
 
   now.boot += 1s;
-  expect<Claim>(lane.did(now));
+  expect<Claim>(lane.onDone(now));
 
-  expect<Quit>(lane.failed(Errc::unavailable, now));
+  expect<Quit>(lane.onFailed(Errc::unavailable, now));
 }
 
 /// The look needs the store's lock, which the lane's own transaction holds from the first handler on.
@@ -366,19 +366,19 @@ TEST_F(LaneTest, AtLeastOnceAStoreThatWasAwayIsAskedBeforeABatchAndNotWithinIt) 
   options.delivery = Guarantee::atLeastOnce;
   Lane beside(options, Random{1}, {.role = Role::lane, .token = FencingToken{7}});
   expect<Claim>(beside.inaugurate(now));
-  expect<Recall>(beside.did(now));
-  expect<Return>(beside.recalled({}, now));
+  expect<Recall>(beside.onDone(now));
+  expect<Return>(beside.onRecalled({}, now));
   expect<Take>(beside.execute(now));
-  Share two = share({"a", "b"});
-  two.covered = 2;
-  expect<Handle>(beside.took(std::move(two), now));
-  expect<Handle>(beside.ran(Outcome::done(), now));
-  expect<Wait>(beside.failed(Errc::unavailable, now));
+  Assignment two = share({"a", "b"});
+  two.startable = 2;
+  expect<Handle>(beside.onTaken(std::move(two), now));
+  expect<Handle>(beside.onRan(Outcome::done(), now));
+  expect<Wait>(beside.onFailed(Errc::unavailable, now));
   now.boot += 50ms;
 
-  expect<Look>(beside.did(now));
-  expect<Handle>(beside.looked(false, now));
-  expect<Handle>(beside.ran(Outcome::done(), now));
+  expect<Look>(beside.onDone(now));
+  expect<Handle>(beside.onLooked(false, now));
+  expect<Handle>(beside.onRan(Outcome::done(), now));
 }
 
 TEST_F(LaneTest, AnAnswerThatIsOnlyLateIsToldAndEndsNothing) {
@@ -405,7 +405,7 @@ TEST_F(LaneTest, AnAnswerThatWasOverdueAndNeverComesIsOneOutage) {
   lane.overdue(Side::store, *now.storeOwesSince, now);
 
   now.boot += 2s;
-  lane.failed(Errc::timedOut, now);
+  lane.onFailed(Errc::timedOut, now);
   lane.answeredLate(Side::store, now);
 
   EXPECT_EQ(lane.takeNews().size(), 1U);

@@ -32,7 +32,7 @@ class LanedReplica {
         consumer_(database_.source(), database_.store(), std::move(handler), options, events) {}
 
   TestTerm& term() { return term_; }
-  void takeOffice() { consumer_.inaugurate(term_); }
+  void becomeLeader() { consumer_.inaugurate(term_); }
   bool execute() { return consumer_.execute(term_); }
   void rest() { consumer_.rest(term_); }
   void handOver() { consumer_.handOver(term_); }
@@ -68,7 +68,7 @@ class ConsumerLanes : public testing::Test {
     replicas.push_back(std::make_unique<LanedReplica>(
         world, ++token, [this](const Delivery& delivery) { return handler(delivery); }, options, events, acknowledging,
         committing));
-    replicas.back()->takeOffice();
+    replicas.back()->becomeLeader();
     return *replicas.back();
   }
   /// One more of group a, which its handler counts.

@@ -27,7 +27,7 @@ class TogetherInLanes : public ConsumerLanes {
     replicas.push_back(std::make_unique<LanedReplica>(
         world, ++token, [this](const BatchDelivery& delivery) { return handleAll(delivery); }, options, events,
         acknowledging, committing));
-    replicas.back()->takeOffice();
+    replicas.back()->becomeLeader();
     return *replicas.back();
   }
   std::vector<Call> callsOf(const std::string& group) {

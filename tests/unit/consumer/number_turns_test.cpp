@@ -68,7 +68,7 @@ TEST_F(NumberTurns, WhatIsKeptIsWrittenWithTheCommitAndSinceWhenItWaits) {
   EXPECT_EQ(writes.kept[0].message, numbered(2));
   ASSERT_THAT(writes.turns, SizeIs(1));
   EXPECT_EQ(writes.turns[0].second, (GroupTurn{.position = 0, .since = now.wall}));
-  EXPECT_THAT(at().booking.news, SizeIs(1));
+  EXPECT_THAT(at().pendingWrites.news, SizeIs(1));
 }
 
 TEST_F(NumberTurns, WhatHasComeToItsTurnIsLoaded) {
@@ -129,9 +129,9 @@ TEST_F(NumberTurns, ALaneLoadsWhatItsVisitAllows) {
   numbers().committed();
   EXPECT_EQ(numbers().tend({.atMost = 4}, now).index(), 0U) << "the scheduler has not said so";
 
-  Share share;
+  Assignment share;
   share.visit = Visit{GroupId{"a"}, 1};
-  numbers().took(share);
+  numbers().onTaken(share);
 
   EXPECT_TRUE(numbers().isVisiting());
   expectA<Load>(numbers().tend({.atMost = 4}, now));

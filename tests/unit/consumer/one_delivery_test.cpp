@@ -63,7 +63,7 @@ TEST_F(OneDelivery, WhatHasAKeyIsDropped) {
   asks<Admit>(begin());
 
   EXPECT_FALSE(expectA<Delivery::Settled>(delivery().admitted(Admission::duplicate, now)).ran);
-  EXPECT_THAT(at().booking.news, SizeIs(1));
+  EXPECT_THAT(at().pendingWrites.news, SizeIs(1));
 }
 
 TEST_F(OneDelivery, WhatHasAKeyOfAnotherBodyIsADeadLetterWithoutOne) {
@@ -92,8 +92,8 @@ TEST_F(OneDelivery, WithoutKeysNothingIsAsked) {
 TEST_F(OneDelivery, AFailureIsRecordedAndItWaitsInItsPlace) {
   expectA<Delivery::CommitFirst>(run(Outcome::failed("no")));
 
-  ASSERT_TRUE(at().booking.record);
-  EXPECT_EQ(at().booking.record->attempts, 1);
+  ASSERT_TRUE(at().pendingWrites.record);
+  EXPECT_EQ(at().pendingWrites.record->attempts, 1);
   EXPECT_GE(delivery().notBefore(), now.boot);
 }
 
@@ -136,7 +136,7 @@ TEST_F(OneDelivery, OrItBlocksThoseBehindIt) {
 
   expectA<Delivery::CommitFirst>(run(Outcome::failed("no")));
 
-  EXPECT_EQ(at().booking.record->state, AttemptState::blocked);
+  EXPECT_EQ(at().pendingWrites.record->state, AttemptState::blocked);
 }
 
 TEST_F(OneDelivery, ARejectedOneIsADeadLetterAtOnceAndASkippedOneOnlyLosesItsWrites) {
@@ -151,8 +151,8 @@ TEST_F(OneDelivery, ARejectedOneIsADeadLetterAtOnceAndASkippedOneOnlyLosesItsWri
 TEST_F(OneDelivery, APostponedOneCountsForNoAttemptAndIsOnRecord) {
   expectA<Delivery::CommitFirst>(run(Outcome::retryLater("later", 50ms)));
 
-  ASSERT_TRUE(at().booking.record);
-  EXPECT_EQ(at().booking.record->attempts, 0);
+  ASSERT_TRUE(at().pendingWrites.record);
+  EXPECT_EQ(at().pendingWrites.record->attempts, 0);
   EXPECT_EQ(delivery().notBefore(), now.boot + 50ms);
 }
 
@@ -163,11 +163,11 @@ TEST_F(OneDelivery, ASuspectIsChargedBeforeItBegins) {
 
   expectA<Delivery::CommitFirst>(begin());
 
-  EXPECT_TRUE(at().booking.charges);
-  EXPECT_EQ(at().booking.record->begunBy, FencingToken{7});
-  at().histories.put(*at().booking.record);
+  EXPECT_TRUE(at().pendingWrites.charges);
+  EXPECT_EQ(at().pendingWrites.record->begunBy, FencingToken{7});
+  at().histories.put(*at().pendingWrites.record);
   delivery().chargeIsDurable(head.message->id);
-  at().booking = {};
+  at().pendingWrites = {};
   EXPECT_EQ(asks<Handle>(begin()).attempt, 1);
 }
 
@@ -234,7 +234,7 @@ TEST_F(OneDelivery, ATokenThatCameWithItIsItsTurnAndGoesBackWhenItIsNotUsed) {
   role = Role::lane;
   head.isCounted = true;
   delivery().bringTokens({head.message.get(), 1});
-  const std::vector<Letter> settled{head.message};
+  const std::vector<MessagePtr> settled{head.message};
   EXPECT_THAT(delivery().unbegun(settled), SizeIs(1));
 
   asks<Admit>(run(Outcome::done()));
@@ -246,8 +246,8 @@ TEST_F(OneDelivery, AtMostOnceTakesItBeforeItStartsAndStartsItOnce) {
   options.delivery = Guarantee::atMostOnce;
   asks<Admit>(begin());
   expectA<Delivery::Settled>(delivery().admitted(Admission::fresh, now));
-  EXPECT_TRUE(at().booking.takes);
-  at().booking = {};
+  EXPECT_TRUE(at().pendingWrites.takes);
+  at().pendingWrites = {};
   delivery().forgetTransaction();
   delivery().take(head.message);
 
@@ -300,7 +300,7 @@ TEST_F(OneDelivery, WhatTheStoreNeverHeardOfIsTold) {
 
 TEST_F(OneDelivery, WithoutKeysWhatComesAgainUnacknowledgedIsDropped) {
   options.delivery = Guarantee::atLeastOnce;
-  const std::vector<Letter> committed{letterOf("a"), letterOf("b")};
+  const std::vector<MessagePtr> committed{letterOf("a"), letterOf("b")};
   delivery().remember(committed);
   head.mayHaveCome = true;
   EXPECT_FALSE(expectA<Delivery::Settled>(begin()).ran);

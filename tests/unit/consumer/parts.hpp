@@ -20,11 +20,11 @@ inline std::vector<Message> messagesOf(const std::vector<std::string>& ids) {
   }
   return made;
 }
-inline Letter letterOf(const std::string& id) { return sealed(messagesOf({id}).front()); }
+inline MessagePtr letterOf(const std::string& id) { return sealed(messagesOf({id}).front()); }
 
-inline std::vector<std::string> idsOf(std::span<const Letter> letters) {
+inline std::vector<std::string> idsOf(std::span<const MessagePtr> messages) {
   std::vector<std::string> ids;
-  for (const Letter& letter : letters) ids.push_back(letter->id.value);
+  for (const MessagePtr& message : messages) ids.push_back(message->id.value);
   return ids;
 }
 inline std::vector<std::string> idsOf(const std::vector<MessageId>& all) {

@@ -32,7 +32,7 @@ class ConsumerReplica {
         consumer_(database_.source(), database_.store(), std::move(handler), options, events, clock) {}
 
   void prepare() { consumer_.prepare({}); }
-  ConsumerReplica& takeOffice() {
+  ConsumerReplica& becomeLeader() {
     consumer_.inaugurate(term_);
     return *this;
   }
@@ -69,8 +69,8 @@ class Scene : public testing::Test {
     world.deliver({NewMessage{MessageId{id}, GroupId{}, body, {}}});
   }
 
-  /// A replica in office under the next token.
-  ConsumerReplica& elect() { return enrol().takeOffice(); }
+  /// A replica as leader under the next token.
+  ConsumerReplica& elect() { return enrol().becomeLeader(); }
   ConsumerReplica& enrol() {
     TermIdentity identity = identityWith(++token);
     identity.lost = lostTerms;

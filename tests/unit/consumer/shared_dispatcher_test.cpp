@@ -17,7 +17,7 @@ class SharedDispatcherTest : public testing::Test {
     for (Message& message : messages) message.group.value = message.id.value.substr(0, 1);
     dispatcher_.receive(std::move(messages));
   }
-  static std::vector<std::string> idsOf(const Share& share) {
+  static std::vector<std::string> idsOf(const Assignment& share) {
     std::vector<std::string> ids;
     for (const Message& message : share.messages) ids.push_back(message.id.value);
     return ids;
@@ -32,8 +32,8 @@ class SharedDispatcherTest : public testing::Test {
   }
 
   test::ManualClock clock_;
-  SharedDispatcher dispatcher_{supply::Dispatcher({.messages = 100, .bytes = 1000, .front = 3}, 3), 3, clock_,
-                               systemThreads()};
+  SharedDispatcher dispatcher_{supply::Dispatcher({.messages = 100, .bytes = 1000, .unrecordedWindow = 3}, 3), 3,
+                               clock_, systemThreads()};
 };
 
 TEST_F(SharedDispatcherTest, LanesWithStoresOfTheirOwnBeginBesideEachOther) {
@@ -67,8 +67,8 @@ TEST_F(SharedDispatcherTest, WhereTheStoreIsSharedWhoIsThroughGoesOn) {
 }
 
 TEST_F(SharedDispatcherTest, WhoWaitsForHisTurnGetsItWhenALaneTurnsOutToBeSlow) {
-  SharedDispatcher dispatcher{supply::Dispatcher({.messages = 100, .bytes = 1000, .front = 3}, 3), 3, systemClock(),
-                              systemThreads()};
+  SharedDispatcher dispatcher{supply::Dispatcher({.messages = 100, .bytes = 1000, .unrecordedWindow = 3}, 3), 3,
+                              systemClock(), systemThreads()};
   dispatcher.serialize();
   dispatcher.receive(messagesOf({"0", "1"}));
   ASSERT_THAT(idsOf(dispatcher.take(1, 1, systemClock().now(), {})), ElementsAre("0"));

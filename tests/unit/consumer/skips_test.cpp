@@ -105,7 +105,7 @@ TEST_F(Skips, AHandlerOfManyIsCalledForTheOthers) {
         },
         options, events, clock, acknowledging);
 
-    runDry(replica.takeOffice());
+    runDry(replica.becomeLeader());
     replica.handOver();
 
     EXPECT_THAT(together, SizeIs(6));

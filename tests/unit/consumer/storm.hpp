@@ -29,7 +29,7 @@ inline void drawFault(memory::World& world, Random& random, const AlsoFails& als
 /// One term, as long as it is drawn. True when it ended with a kill between two messages.
 inline bool serve(ConsumerReplica& leader, Random& random) {
   try {
-    leader.takeOffice();
+    leader.becomeLeader();
   } catch (const EndTerm&) {
     return false;
   }

@@ -1,6 +1,5 @@
 // Many dead letters in a row stop the consumer. See consumer/streak.hpp.
-#include "consumer/streak.hpp"
-
+#include "consumer/dead_letter_streak.hpp"
 #include "scene.hpp"
 
 namespace tenure::test {
@@ -198,11 +197,11 @@ TEST_F(ConsumerStops, WhatIsOnRecordSaysHowManyAndSinceWhen) {
 
   workOff(elect());
 
-  const std::optional<DeadLetterStreak> streak = found().facts.streak;
+  const std::optional<DeadLetterStreakRecord> streak = found().facts.streak;
   ASSERT_TRUE(streak);
   EXPECT_EQ(streak->deaths, 2);
   EXPECT_EQ(streak->lastReason, "a slip");
-  EXPECT_EQ(streak->state, DeadLetterStreak::State::counting);
+  EXPECT_EQ(streak->state, DeadLetterStreakRecord::State::counting);
   EXPECT_GE(streak->firstAt, began);
   EXPECT_LE(streak->firstAt, streak->lastAt);
 }

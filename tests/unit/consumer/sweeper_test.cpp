@@ -34,7 +34,7 @@ class SweeperTest : public PartTest {
   std::optional<Sweeper> sweeper_;
 };
 
-TEST_F(SweeperTest, NothingIsForgottenRightAfterTakingOffice) { EXPECT_FALSE(sweeper().step(true, now)); }
+TEST_F(SweeperTest, NothingIsForgottenRightAfterBecomingLeader) { EXPECT_FALSE(sweeper().step(true, now)); }
 
 TEST_F(SweeperTest, TheClockIsLookedAtBeforeAPassAndItsReadingIsKept) {
   sweeper();

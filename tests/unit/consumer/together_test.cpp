@@ -16,7 +16,7 @@ using Call = std::vector<std::string>;
 
 class Together : public Scene {
  protected:
-  ConsumerReplica& electTogether() { return enrolTogether().takeOffice(); }
+  ConsumerReplica& electTogether() { return enrolTogether().becomeLeader(); }
   ConsumerReplica& enrolTogether() {
     return replicas.emplace_back(
         world, ++token, [this](const BatchDelivery& delivery) { return handleAll(delivery); }, options, events, clock,
@@ -82,7 +82,7 @@ TEST_F(Together, AHandlerThatNamesNoTypeIsForOneMessage) {
       },
       options, events, clock, acknowledging);
 
-  workOff(replica.takeOffice());
+  workOff(replica.becomeLeader());
 
   EXPECT_THAT(handled, ElementsAre("a", "b"));
 }

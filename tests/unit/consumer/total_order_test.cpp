@@ -1,4 +1,4 @@
-/// Intake and scheduler of total order: the survey, coalescing, and tokens.
+/// Intake and scheduler of total order: the scan, coalescing, and tokens.
 #include "consumer/total_order.hpp"
 
 #include "parts.hpp"
@@ -38,20 +38,20 @@ class SingleFileTest : public testing::Test {
 };
 
 TEST_F(SingleFileTest, WhereNobodyIsSuspectTheSurveyReadsNothing) {
-  file().recalled({}, {.front = 2});
+  file().recalled({}, {.unrecordedWindow = 2});
   file().attached(std::nullopt);
-  EXPECT_TRUE(file().mustSurvey());
+  EXPECT_TRUE(file().mustScan());
   EXPECT_FALSE(file().mustReadOn());
 
-  const Share share = file().take();
+  const Assignment share = file().take();
 
-  ASSERT_TRUE(share.survey);
+  ASSERT_TRUE(share.scan);
   EXPECT_FALSE(share.asked);
-  EXPECT_FALSE(file().mustSurvey());
+  EXPECT_FALSE(file().mustScan());
 }
 
 TEST_F(SingleFileTest, TheSurveyReadsAsFarAsAPredecessorCanHaveGone) {
-  file().recalled(leftInWork({"a"}, true).inWork, {.front = 3});
+  file().recalled(leftInWork({"a"}, true).inWork, {.unrecordedWindow = 3});
   file().attached(std::nullopt);
   file().receive(messagesOf({"a", "b"}), std::nullopt);
   EXPECT_TRUE(file().mustReadOn());
@@ -59,15 +59,15 @@ TEST_F(SingleFileTest, TheSurveyReadsAsFarAsAPredecessorCanHaveGone) {
   file().receive(messagesOf({"c"}), std::nullopt);
   EXPECT_FALSE(file().mustReadOn());
 
-  const Share share = file().take();
+  const Assignment share = file().take();
 
   EXPECT_THAT(share.messages, SizeIs(3));
-  EXPECT_EQ(share.survey->first, 3U);
-  EXPECT_THAT(share.survey->named, ElementsAre(MessageId{"a"}));
+  EXPECT_EQ(share.scan->first, 3U);
+  EXPECT_THAT(share.scan->named, ElementsAre(MessageId{"a"}));
 }
 
 TEST_F(SingleFileTest, TheSurveyEndsWhereTheSourceHasNoMore) {
-  file().recalled(leftInWork({}, true).inWork, {.front = 3});
+  file().recalled(leftInWork({}, true).inWork, {.unrecordedWindow = 3});
   file().attached(std::nullopt);
   file().receive(messagesOf({"a"}), std::nullopt);
   file().receive({}, std::nullopt);
@@ -77,17 +77,17 @@ TEST_F(SingleFileTest, TheSurveyEndsWhereTheSourceHasNoMore) {
 }
 
 TEST_F(SingleFileTest, WhoIsSuspectInHandIsLookedForAgainAfterAnotherAttachment) {
-  file().recalled(leftInWork({}, true).inWork, {.front = 1});
+  file().recalled(leftInWork({}, true).inWork, {.unrecordedWindow = 1});
   file().attached(std::nullopt);
   file().receive(messagesOf({"a"}), std::nullopt);
   file().take();
 
   file().attached(std::vector{MessageId{"a"}});
   file().receive(messagesOf({"a"}), std::nullopt);
-  const Share share = file().take();
+  const Assignment share = file().take();
 
-  EXPECT_THAT(share.survey->named, ElementsAre(MessageId{"a"}));
-  EXPECT_EQ(share.survey->first, 0U) << "the first ones were found already";
+  EXPECT_THAT(share.scan->named, ElementsAre(MessageId{"a"}));
+  EXPECT_EQ(share.scan->first, 0U) << "the first ones were found already";
 }
 
 TEST_F(SingleFileTest, WhatWasReadBeforeAnotherAttachmentIsForgotten) {
@@ -99,7 +99,7 @@ TEST_F(SingleFileTest, WhatWasReadBeforeAnotherAttachmentIsForgotten) {
 
 TEST_F(SingleFileTest, WhoWasTakenAtMostOnceIsNotLookedFor) {
   options.delivery = Guarantee::atMostOnce;
-  file().recalled(leftInWork({"a"}, true).inWork, {.front = 1});
+  file().recalled(leftInWork({"a"}, true).inWork, {.unrecordedWindow = 1});
 
   EXPECT_FALSE(file().mustReadOn());
 }
@@ -107,7 +107,7 @@ TEST_F(SingleFileTest, WhoWasTakenAtMostOnceIsNotLookedFor) {
 TEST_F(SingleFileTest, ARunStandsForThoseThatCameBeforeItBegan) {
   options.coalesce = Coalesce::byKey;
   file().receive(alike({"a", "b"}), std::nullopt);
-  const Share share = file().take();
+  const Assignment share = file().take();
   ASSERT_THAT(share.messages, SizeIs(1));
 
   EXPECT_THAT(file().begin(share.messages[0], BootTime{}), SizeIs(1));
@@ -118,7 +118,7 @@ TEST_F(SingleFileTest, ARunStandsForThoseThatCameBeforeItBegan) {
 TEST_F(SingleFileTest, WhoIsDroppedHasAnHeir) {
   options.coalesce = Coalesce::byKey;
   file().receive(alike({"a", "b", "c"}), std::nullopt);
-  const Share share = file().take();
+  const Assignment share = file().take();
 
   const Receipt receipt = file().done(doneWith(share.messages[0], true));
 
@@ -138,7 +138,7 @@ TEST_F(SingleFileTest, ARunThatIsOverStandsForNobodyNew) {
 
 TEST_F(SingleFileTest, TheOnlyOneThatWasInWorkRunsOnceMoreForAllThatWait) {
   options.coalesce = Coalesce::byKey;
-  file().recalled(leftInWork({"a"}).inWork, {.front = 1});
+  file().recalled(leftInWork({"a"}).inWork, {.unrecordedWindow = 1});
   file().attached(std::nullopt);
 
   file().receive(alike({"a", "b"}), std::nullopt);

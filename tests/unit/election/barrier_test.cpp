@@ -1,4 +1,4 @@
-// Between being the oldest and taking office.
+// Between being the oldest and becoming leader.
 #include "unit/election/machine_driver.hpp"
 
 namespace tenure::test {
@@ -40,7 +40,7 @@ TEST(Barrier, ARebaseElsewhereCostsNobodyHisPlace) {
 
   machine.written(Purpose::markBusy);
 
-  EXPECT_EQ(machine.last<action::TakeOffice>().identity.generation, 4);
+  EXPECT_EQ(machine.last<action::BecomeLeader>().identity.generation, 4);
 }
 
 TEST(Barrier, ARebaseBetweenTheLookAndTheWriteIsLookedAtAgain) {
@@ -53,7 +53,7 @@ TEST(Barrier, ARebaseBetweenTheLookAndTheWriteIsLookedAtAgain) {
   EXPECT_TRUE(machine.read(Subject::marker));
 }
 
-TEST(Barrier, AMetaThatIsGoneIsMadeAgainBeforeAnybodyTakesOffice) {
+TEST(Barrier, AMetaThatIsGoneIsMadeAgainBeforeAnybodyBecomesLeader) {
   MachineDriver machine;
   machine.beOldest(10);
 
@@ -142,7 +142,7 @@ TEST(Barrier, ATermOfWhichNothingRunsAnyMoreIsNotWaitedForAndItsHolderIsNamed) {
 
   machine.written(Purpose::markBusy);
 
-  EXPECT_EQ(machine.last<action::TakeOffice>().identity.uncleanPredecessor, ofOneThatRunsNoMore().holder)
+  EXPECT_EQ(machine.last<action::BecomeLeader>().identity.uncleanPredecessor, ofOneThatRunsNoMore().holder)
       << "it may have left something locked";
 }
 
@@ -259,13 +259,13 @@ TEST(Barrier, WithoutALimitTheClaimIsTheBarrierAndThePredecessorIsNamed) {
   machine.beOldest(10);
   machine.markerIs(busyMarker(7, 0ms));
   machine.written(Purpose::markBusy);
-  EXPECT_EQ(machine.last<action::TakeOffice>().identity.uncleanPredecessor, busyMarker(7, 0ms).holder);
+  EXPECT_EQ(machine.last<action::BecomeLeader>().identity.uncleanPredecessor, busyMarker(7, 0ms).holder);
 }
 
 TEST(Barrier, AnIdleMarkerNamesNoPredecessor) {
   MachineDriver machine;
-  machine.takeOffice();
-  EXPECT_FALSE(machine.last<action::TakeOffice>().identity.uncleanPredecessor);
+  machine.becomeLeader();
+  EXPECT_FALSE(machine.last<action::BecomeLeader>().identity.uncleanPredecessor);
 }
 
 TEST(Barrier, AnEarlierTermOfThisProcessIsNobodyToEvict) {
@@ -275,7 +275,7 @@ TEST(Barrier, AnEarlierTermOfThisProcessIsNobodyToEvict) {
   ours.holder = settings().self.process;
   machine.markerIs(ours);
   machine.written(Purpose::markBusy);
-  EXPECT_FALSE(machine.last<action::TakeOffice>().identity.uncleanPredecessor);
+  EXPECT_FALSE(machine.last<action::BecomeLeader>().identity.uncleanPredecessor);
 }
 
 TEST(Barrier, AMarkerChangedUnderTheWriteIsReadAgain) {
@@ -293,7 +293,7 @@ TEST(Barrier, ALostReplyToOurOwnMarkIsFoundAndRepeated) {
   machine.beOldest(10);
   machine.markerIs(busyMarker(7, 0ms), 5);
   machine.written(Purpose::markBusy, Error{Errc::outcomeUnknown});
-  EXPECT_FALSE(machine.did<action::TakeOffice>());
+  EXPECT_FALSE(machine.did<action::BecomeLeader>());
   machine.reconnect();
   machine.listed({machine.ownName()});
   MarkerRecord landed = busyMarker(10, 0ms);
@@ -301,8 +301,8 @@ TEST(Barrier, ALostReplyToOurOwnMarkIsFoundAndRepeated) {
   machine.markerIs(landed, 6);
   machine.written(Purpose::markBusy);
 
-  ASSERT_TRUE(machine.did<action::TakeOffice>());
-  EXPECT_EQ(machine.last<action::TakeOffice>().identity.uncleanPredecessor, busyMarker(7, 0ms).holder);
+  ASSERT_TRUE(machine.did<action::BecomeLeader>());
+  EXPECT_EQ(machine.last<action::BecomeLeader>().identity.uncleanPredecessor, busyMarker(7, 0ms).holder);
 }
 
 TEST(Barrier, IsToldOnceThoughOurOwnMarkHasToBeMadeAgain) {
@@ -338,7 +338,7 @@ TEST(Barrier, AMarkThatTookLongerThanALeaseIsMadeAgain) {
   const BootTime sentAt = machine.now();
   machine.sleep(6s);
   machine.writtenAt(Purpose::markBusy, sentAt);
-  EXPECT_FALSE(machine.did<action::TakeOffice>());
+  EXPECT_FALSE(machine.did<action::BecomeLeader>());
   EXPECT_TRUE(machine.did<action::List>());
 }
 
@@ -360,7 +360,7 @@ TEST(Barrier, ASessionThatExpiresUnnoticedFailsAtTheMark) {
   EXPECT_TRUE(machine.did<action::List>());
   machine.listed({});
   EXPECT_EQ(machine.told<CandidacyLost>().size(), 1U);
-  EXPECT_EQ(machine.count<action::TakeOffice>(), 0U);
+  EXPECT_EQ(machine.count<action::BecomeLeader>(), 0U);
 }
 
 TEST(Barrier, AMissingMarkerIsMadeAgainInTheSameCandidacy) {
@@ -407,7 +407,7 @@ TEST(Barrier, LeavingWhileTheMarkIsOutTakesItBack) {
   machine.markerIs(idleMarker());
   machine.feed(input::LeaveAsked{});
   machine.written(Purpose::markBusy);
-  EXPECT_FALSE(machine.did<action::TakeOffice>());
+  EXPECT_FALSE(machine.did<action::BecomeLeader>());
   EXPECT_TRUE(machine.wrote(Purpose::resign));
   machine.written(Purpose::resign);
   EXPECT_TRUE(machine.did<action::CloseSession>());

@@ -35,7 +35,7 @@ Node versioned(std::string data, std::int32_t version) {
 class OfferedBaton : public testing::Test {
  protected:
   void SetUp() override {
-    machine.takeOffice(10);
+    machine.becomeLeader(10);
     machine.answerRead(Subject::handover, Node{});
     machine.answerRead(Subject::pause, Node{});
   }
@@ -144,7 +144,7 @@ TEST_F(OfferedBaton, IsPassedInTheWriteThatEndsTheTerm) {
 }
 
 TEST_F(OfferedBaton, TellsWhenTheHandoverWasAskedFor) {
-  const Moment asked{machine.now(), machine.wallNow()};
+  const Now asked{machine.now(), machine.wallNow()};
   ask();
   lineIs("c");
   offerWritten();
@@ -158,7 +158,7 @@ TEST_F(OfferedBaton, TellsWhenTheHandoverWasAskedFor) {
 }
 
 TEST_F(OfferedBaton, TellsItInThePlainWayAsWell) {
-  const Moment asked{machine.now(), machine.wallNow()};
+  const Now asked{machine.now(), machine.wallNow()};
   stop();
   machine.listed({machine.ownName()});
   machine.sleep(20ms);
@@ -570,7 +570,7 @@ class AcceptedBaton : public testing::Test {
   }
 
   std::string leaderBoot = "boot-1";
-  std::optional<Moment> passedAfter;
+  std::optional<Now> passedAfter;
   MachineDriver machine;
 };
 
@@ -598,9 +598,9 @@ TEST_F(AcceptedBaton, LeadsWithoutAnotherWrite) {
   accepts();
   machine.sleep(100ms);
   isPassed();
-  EXPECT_EQ(machine.phase(), Phase::office);
+  EXPECT_EQ(machine.phase(), Phase::leadership);
   EXPECT_FALSE(machine.wrote(Purpose::markBusy));
-  EXPECT_FALSE(machine.last<action::TakeOffice>().identity.uncleanPredecessor);
+  EXPECT_FALSE(machine.last<action::BecomeLeader>().identity.uncleanPredecessor);
 }
 
 TEST_F(AcceptedBaton, ReadsInTheSameRoundTripWhetherTheElectionIsPaused) {
@@ -623,17 +623,17 @@ TEST_F(AcceptedBaton, ReadsThePauseOnceMoreWhereThatAnswerCameBeforeTheTerm) {
 
 TEST_F(AcceptedBaton, CountsFromTheRequestByTheClockThatBothProcessesShare) {
   accepts();
-  passedAfter = Moment{machine.now(), WallTime{1ms}};
+  passedAfter = Now{machine.now(), WallTime{1ms}};
   machine.sleep(70ms);
   isPassed();
   EXPECT_EQ(machine.told<tenure::Elected>().back().sinceRequest, 70ms);
-  EXPECT_EQ(machine.last<action::TakeOffice>().askedAt, passedAfter->boot);
+  EXPECT_EQ(machine.last<action::BecomeLeader>().askedAt, passedAfter->boot);
 }
 
 TEST_F(AcceptedBaton, CountsFromTheRequestByTheCalendarWhereTheLeaderWasOnAnotherMachine) {
   leaderBoot = "boot-2";
   accepts();
-  passedAfter = Moment{BootTime{1ns}, machine.wallNow()};
+  passedAfter = Now{BootTime{1ns}, machine.wallNow()};
   machine.sleep(70ms);
   isPassed();
   EXPECT_EQ(machine.told<tenure::Elected>().back().sinceRequest, 70ms);
@@ -643,7 +643,7 @@ TEST_F(AcceptedBaton, FollowsNoRequestWhereTheLeaderTellsOfNone) {
   accepts();
   isPassed();
   EXPECT_EQ(machine.told<tenure::Elected>().back().sinceRequest, std::nullopt);
-  EXPECT_EQ(machine.last<action::TakeOffice>().askedAt, std::nullopt);
+  EXPECT_EQ(machine.last<action::BecomeLeader>().askedAt, std::nullopt);
 }
 
 TEST_F(AcceptedBaton, IsNotPassedByAMarkerOfOurOwnWhoseReplyWasLost) {
@@ -654,7 +654,7 @@ TEST_F(AcceptedBaton, IsNotPassedByAMarkerOfOurOwnWhoseReplyWasLost) {
   accepted.state = BatonRecord::State::accepted;
   machine.changed(Subject::baton, WatchEvent::dataChanged);
   readBaton(accepted, ours, offerVersion + 1);
-  EXPECT_EQ(machine.count<action::TakeOffice>(), 0U);
+  EXPECT_EQ(machine.count<action::BecomeLeader>(), 0U);
 }
 
 TEST_F(AcceptedBaton, CountsItsLeaseFromItsAcceptance) {
@@ -662,7 +662,7 @@ TEST_F(AcceptedBaton, CountsItsLeaseFromItsAcceptance) {
   accepts();
   machine.sleep(1s);
   isPassed();
-  EXPECT_LE(machine.last<action::TakeOffice>().confirmedAt, sentAt);
+  EXPECT_LE(machine.last<action::BecomeLeader>().confirmedAt, sentAt);
 }
 
 TEST_F(AcceptedBaton, IsProvenOnceMoreWhereTheAcceptanceIsOld) {
@@ -674,9 +674,9 @@ TEST_F(AcceptedBaton, IsProvenOnceMoreWhereTheAcceptanceIsOld) {
   ours.candidate = ourUuid;
   machine.markerIs(ours, 6);
   machine.wait(4s);
-  EXPECT_TRUE(machine.count<action::TakeOffice>() == 0);
+  EXPECT_TRUE(machine.count<action::BecomeLeader>() == 0);
   machine.written(Purpose::markBusy);
-  EXPECT_EQ(machine.phase(), Phase::office);
+  EXPECT_EQ(machine.phase(), Phase::leadership);
 }
 
 TEST_F(AcceptedBaton, WaitsUntilTheCareerIsPrepared) {
@@ -696,7 +696,7 @@ TEST_F(AcceptedBaton, IsAnsweredOnceThoughItIsReadTwice) {
   machine.written(Purpose::answer);
   EXPECT_FALSE(machine.wrote(Purpose::answer)) << "it would change what the leader has accepted";
   isPassed();
-  EXPECT_EQ(machine.phase(), Phase::office);
+  EXPECT_EQ(machine.phase(), Phase::leadership);
 }
 
 TEST_F(AcceptedBaton, IsRefusedByOneThatIsNotReady) {
@@ -776,7 +776,7 @@ TEST_F(AcceptedBaton, IsGivenBackWhereItComesWhileItLeavesTheLine) {
   EXPECT_FALSE(machine.read(Subject::baton));
   machine.written(Purpose::resign, refusalOf(1, 3, Error{Errc::versionMismatch, "changed"}));
   EXPECT_EQ(machine.phase(), Phase::readingMarker);
-  EXPECT_EQ(machine.count<action::TakeOffice>(), 0U);
+  EXPECT_EQ(machine.count<action::BecomeLeader>(), 0U);
 }
 
 TEST_F(AcceptedBaton, DoesNotShortenTheBarrierOfALeaderThatDiesBeforeItPassesIt) {

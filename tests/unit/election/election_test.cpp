@@ -110,7 +110,7 @@ TEST_F(ElectionTest, Row26ALostCreateReplyIsFoundAgain) {
   EXPECT_EQ(view()->candidates.size(), 2U);
 }
 
-TEST_F(ElectionTest, ALostReplyToTheMarkerTakesOfficeAllTheSame) {
+TEST_F(ElectionTest, ALostReplyToTheMarkerBecomesLeaderAllTheSame) {
   const Member a = join("a");
   const Member b = join("b");
   ensemble.loseNextReply(b.client->machine(), RequestKind::multi);
@@ -161,7 +161,7 @@ TEST_F(ElectionTest, ALeaderThatIsCutOffStopsBeforeItsSuccessorBegins) {
   ASSERT_TRUE(until([&] { return b->leads(); }));
 }
 
-TEST_F(ElectionTest, AStaleServerThatAnswersReadsDoesNotKeepALeaderInOffice) {
+TEST_F(ElectionTest, AStaleServerThatAnswersReadsDoesNotKeepALeaderWhileLeading) {
   const Member a = join("a");
   const Member b = join("b");
   ensemble.isolate(a.client->server());
@@ -225,7 +225,7 @@ TEST_F(ElectionTest, OneCandidateIsWokenAHandover) {
   EXPECT_EQ(d->count<StoodBy>(), 1U);
 }
 
-TEST_F(ElectionTest, LeavingFreesTheOfficeAndLeavesNothingBehind) {
+TEST_F(ElectionTest, LeavingFreesTheLeadershipAndLeavesNothingBehind) {
   const Member a = join("a");
   const Member b = join("b");
   a->election.leave(Resignation::clean);

@@ -135,7 +135,7 @@ TEST(Enrolment, AnEarlierCandidacyOfOursIsNeverAdoptedAgain) {
 
 TEST(Enrolment, NotEvenOneFromTwoTermsAgo) {
   MachineDriver machine;
-  machine.takeOffice(10);
+  machine.becomeLeader(10);
   const std::string first = machine.ownName();
   machine.feed(input::ResignAsked{});
   machine.resigned();
@@ -155,7 +155,7 @@ TEST(Enrolment, NotEvenOneFromTwoTermsAgo) {
 
 TEST(Enrolment, ANameThatServedBeforeIsNotUsedAgain) {
   MachineDriver machine;
-  machine.takeOffice(10);
+  machine.becomeLeader(10);
   const std::string first = machine.ownName();
   machine.feed(input::ResignAsked{});
   machine.resigned();

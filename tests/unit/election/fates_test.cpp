@@ -1,4 +1,4 @@
-// Of which earlier terms a new one has to think that their process died in office.
+// Of which earlier terms a new one has to think that their process died as leader.
 #include "machine_driver.hpp"
 
 namespace tenure::test {
@@ -20,7 +20,7 @@ LostTerms lostAfter(MachineDriver& machine, const MarkerRecord& marker, std::int
   machine.beOldest(token);
   machine.markerIs(marker);
   machine.written(Purpose::markBusy);
-  return machine.last<action::TakeOffice>().identity.lost;
+  return machine.last<action::BecomeLeader>().identity.lost;
 }
 LostTerms lostAfter(const MarkerRecord& marker) {
   MachineDriver machine;
@@ -34,7 +34,7 @@ MarkerRecord markerIn(const action::Write& write) {
 
 TEST(Fates, TheVeryFirstTermDoesNotCountItselfAmongThem) {
   MachineDriver machine;
-  machine.takeOffice(10);
+  machine.becomeLeader(10);
   machine.feed(input::ResignAsked{Resignation::clean, false});
 
   const MarkerRecord left = markerIn(machine.lastWrite(Purpose::resign));
@@ -49,7 +49,7 @@ TEST(Fates, InANewElectionNobodyServedBeforeTheFirst) {
 
   machine.written(Purpose::markBusy);
 
-  EXPECT_EQ(machine.last<action::TakeOffice>().identity.lost, known());
+  EXPECT_EQ(machine.last<action::BecomeLeader>().identity.lost, known());
 }
 
 TEST(Fates, ATermThatResignedByItselfIsNotLost) {
@@ -84,7 +84,7 @@ TEST(Fates, OneWhoseCandidateStandsAgainIsNotLost) {
 
   machine.written(Purpose::markBusy);
 
-  EXPECT_THAT(machine.last<action::TakeOffice>().identity.lost.later, IsEmpty());
+  EXPECT_THAT(machine.last<action::BecomeLeader>().identity.lost.later, IsEmpty());
 }
 
 TEST(Fates, TheCandidacyThatServedProvesNothingAsLongAsItIsListed) {
@@ -97,7 +97,7 @@ TEST(Fates, TheCandidacyThatServedProvesNothingAsLongAsItIsListed) {
 
   machine.written(Purpose::markBusy);
 
-  EXPECT_THAT(machine.last<action::TakeOffice>().identity.lost.later, ElementsAre(FencingToken{7}));
+  EXPECT_THAT(machine.last<action::BecomeLeader>().identity.lost.later, ElementsAre(FencingToken{7}));
 }
 
 TEST(Fates, ToBeSeenAliveIsNoProofForItsHandlerMayHangAndTakeItAlong) {
@@ -112,7 +112,7 @@ TEST(Fates, ToBeSeenAliveIsNoProofForItsHandlerMayHangAndTakeItAlong) {
 
   machine.written(Purpose::markBusy);
 
-  EXPECT_THAT(machine.last<action::TakeOffice>().identity.lost.later, ElementsAre(FencingToken{7}));
+  EXPECT_THAT(machine.last<action::BecomeLeader>().identity.lost.later, ElementsAre(FencingToken{7}));
 }
 
 TEST(Fates, OfEarlierTermsTheMarkerTells) {
@@ -133,13 +133,13 @@ TEST(Fates, AMarkerThatDoesNotTellLeavesAllOfThemUnknown) {
     }
     machine.written(Purpose::markBusy);
 
-    EXPECT_EQ(machine.last<action::TakeOffice>().identity.lost.unknownUpTo, FencingToken{9}) << marker;
+    EXPECT_EQ(machine.last<action::BecomeLeader>().identity.lost.unknownUpTo, FencingToken{9}) << marker;
   }
 }
 
 TEST(Fates, OurOwnTermsAreNotLostAsLongAsWeLive) {
   MachineDriver machine;
-  machine.takeOffice(10);
+  machine.becomeLeader(10);
   machine.feed(input::Expired{});
   machine.feed(input::ResignAsked{Resignation::unclean, true});
   machine.advance(30s);
@@ -154,7 +154,7 @@ TEST(Fates, OurOwnTermsAreNotLostAsLongAsWeLive) {
 
   machine.written(Purpose::markBusy);
 
-  EXPECT_THAT(machine.last<action::TakeOffice>().identity.lost.later, ElementsAre(FencingToken{20}));
+  EXPECT_THAT(machine.last<action::BecomeLeader>().identity.lost.later, ElementsAre(FencingToken{20}));
 }
 
 TEST(Fates, WhatItKnowsIsInItsMarkerWhateverEndsItsTerm) {
@@ -171,7 +171,7 @@ TEST(Fates, WhatItKnowsIsInItsMarkerWhateverEndsItsTerm) {
 
 TEST(Fates, AnUncleanEndSaysThatItsProcessLives) {
   MachineDriver machine;
-  machine.takeOffice();
+  machine.becomeLeader();
 
   machine.feed(input::ResignAsked{Resignation::unclean, true});
 
@@ -182,7 +182,7 @@ TEST(Fates, AnUncleanEndSaysThatItsProcessLives) {
 
 TEST(Fates, AnUncleanEndWithItsCareerStillOutSaysNothing) {
   MachineDriver machine;
-  machine.takeOffice();
+  machine.becomeLeader();
 
   machine.feed(input::LeaveAsked{Resignation::unclean});
 
@@ -191,7 +191,7 @@ TEST(Fates, AnUncleanEndWithItsCareerStillOutSaysNothing) {
 
 TEST(Fates, WhoLeavesBeforeItsTurnTouchesNobodysMarker) {
   MachineDriver machine;
-  machine.takeOffice(10);
+  machine.becomeLeader(10);
   machine.feed(input::ResignAsked{Resignation::clean, false});
   machine.resigned();
   machine.advance(1s);
@@ -211,7 +211,7 @@ TEST(Fates, WhoLeavesBeforeItsTurnTouchesNobodysMarker) {
 
 TEST(Fates, TheLastWillSaysThatItsProcessDied) {
   MachineDriver machine;
-  machine.takeOffice();
+  machine.becomeLeader();
 
   const auto will = machine.last<action::Bequeath>().will;
 
@@ -227,7 +227,7 @@ TEST(Fates, OnlyTheNewestAreListedAndOfOlderOnesNothingIsKnown) {
   machine.markerIs(with(busyMarker(200, 0ms), many));
   machine.written(Purpose::markBusy);
 
-  const LostTerms lost = machine.last<action::TakeOffice>().identity.lost;
+  const LostTerms lost = machine.last<action::BecomeLeader>().identity.lost;
 
   EXPECT_EQ(lost.later.size(), 32U);
   EXPECT_EQ(lost.unknownUpTo, FencingToken{101});

@@ -18,7 +18,7 @@ MarkerRecord ourMarker(std::int64_t token = 10) {
 /// Lost with its session; its career is home, and said `how`.
 struct AfterALoss : MachineDriver {
   explicit AfterALoss(Resignation how) : MachineDriver(withABarrier()) {
-    takeOffice(10);
+    becomeLeader(10);
     feed(input::Expired{});
     feed(input::ResignAsked{how, false});
   }
@@ -54,7 +54,7 @@ TEST(FormerLeader, SaysThatNothingRunsAsSoonAsItIsConnectedAgain) {
 
 TEST(FormerLeader, WithItsZnodeStillThereSaysItInOneWrite) {
   MachineDriver machine;
-  machine.takeOffice(10);
+  machine.becomeLeader(10);
   machine.advance(7s);
   machine.feed(input::ResignAsked{Resignation::nothingRuns, false});
 
@@ -96,7 +96,7 @@ TEST(FormerLeader, AsksAgainAfterALostReply) {
 
 TEST(FormerLeader, ThatLeavesSaysItFirst) {
   MachineDriver leaver;
-  leaver.takeOffice(10);
+  leaver.becomeLeader(10);
   leaver.feed(input::Expired{});
   leaver.connect(12s, 71);
   leaver.feed(input::LeaveAsked{Resignation::nothingRuns});
@@ -111,7 +111,7 @@ TEST(FormerLeader, ThatLeavesSaysItFirst) {
 
 TEST(FormerLeader, ThatLeavesDoesNotWaitForServersThatAreSilent) {
   MachineDriver leaver;
-  leaver.takeOffice(10);
+  leaver.becomeLeader(10);
   leaver.feed(input::Expired{});
   leaver.connect(12s, 71);
   leaver.feed(input::LeaveAsked{Resignation::nothingRuns});
@@ -163,8 +163,8 @@ TEST(FormerLeader, StillNamesWhomItFollowedUncleanly) {
 
   machine.written(Purpose::markBusy);
 
-  ASSERT_EQ(machine.count<action::TakeOffice>(), 2U);
-  EXPECT_EQ(machine.last<action::TakeOffice>().identity.uncleanPredecessor, busyMarker(4, 0ms).holder);
+  ASSERT_EQ(machine.count<action::BecomeLeader>(), 2U);
+  EXPECT_EQ(machine.last<action::BecomeLeader>().identity.uncleanPredecessor, busyMarker(4, 0ms).holder);
 }
 
 }  // namespace

@@ -35,18 +35,18 @@ TEST_F(FreshSession, IsKeptByAVisitEverySixthOfTheTimeoutOneAtATime) {
   EXPECT_FALSE(machine.read(Subject::visit));
 }
 
-TEST_F(FreshSession, WhoWasAnsweredTakesOfficeAtOnceWithAWholeLease) {
+TEST_F(FreshSession, WhoWasAnsweredBecomesLeaderAtOnceWithAWholeLease) {
   answerVisit();
   machine.wait(20s);
   machine.advance(1s);
   becomeOldest();
   ASSERT_TRUE(machine.wrote(Purpose::markBusy));
   machine.written(Purpose::markBusy);
-  EXPECT_EQ(machine.last<action::TakeOffice>().confirmedAt, machine.now());
+  EXPECT_EQ(machine.last<action::BecomeLeader>().confirmedAt, machine.now());
 }
 
 // Stopped for a while, say. The first write may be committed with the session about to end.
-TEST_F(FreshSession, AfterASilenceOfficeIsTakenAQuarterOfTheTimeoutAfterAnAnswer) {
+TEST_F(FreshSession, AfterASilenceItBecomesLeaderAQuarterOfTheTimeoutAfterAnAnswer) {
   machine.sleep(11s);
   becomeOldest();
   EXPECT_FALSE(machine.wrote(Purpose::markBusy));
@@ -60,7 +60,7 @@ TEST_F(FreshSession, AfterASilenceOfficeIsTakenAQuarterOfTheTimeoutAfterAnAnswer
   machine.advance(1s);
   ASSERT_TRUE(machine.wrote(Purpose::markBusy));
   machine.written(Purpose::markBusy);
-  EXPECT_EQ(machine.last<action::TakeOffice>().confirmedAt, machine.now());
+  EXPECT_EQ(machine.last<action::BecomeLeader>().confirmedAt, machine.now());
 }
 
 TEST_F(FreshSession, ANewConnectionMakesUpForASilence) {
@@ -84,7 +84,7 @@ TEST_F(FreshSession, IsKeptWhileACandidacyBacksOff) {
   EXPECT_TRUE(machine.wrote(Purpose::markBusy));
 }
 
-TEST_F(FreshSession, InOfficeToo) {
+TEST_F(FreshSession, OfALeaderToo) {
   answerVisit();
   becomeOldest();
   machine.written(Purpose::markBusy);

@@ -130,7 +130,7 @@ class MachineDriver {
   void writtenAt(action::Purpose purpose, BootTime sentAt, const Result<void>& result = {}) {
     feed(input::Written{lastWrite(purpose).ticket, sentAt, result});
   }
-  /// Its resignation is written, and its successor has taken office.
+  /// Its resignation is written, and its successor has become leader.
   void resigned() {
     written(action::Purpose::resign);
     markerIs(busyMarker(lastToken, 0ms));
@@ -155,7 +155,7 @@ class MachineDriver {
     listed({ownName(), nameOf(theirUuid, "0000000001")});
     statted(nameOf(theirUuid, "0000000001"), 10);
   }
-  void takeOffice(std::int64_t czxid = 10) {
+  void becomeLeader(std::int64_t czxid = 10) {
     beOldest(czxid);
     markerIs(idleMarker());
     written(action::Purpose::markBusy);
@@ -235,7 +235,7 @@ class MachineDriver {
   }
 
   ElectionMachine machine_;
-  Moment now_{BootTime{1h}, WallTime{1'000'000h}};
+  Now now_{BootTime{1h}, WallTime{1'000'000h}};
   std::vector<Action> latest_;
   std::vector<Action> all_;
 };

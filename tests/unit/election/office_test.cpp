@@ -12,7 +12,7 @@ EndReason lostBecause(const MachineDriver& machine) {
   return lost.empty() ? EndReason::none : lost.front().reason;
 }
 
-TEST(Office, TheTermIsWhatTheEnsembleSays) {
+TEST(Leadership, TheTermIsWhatTheEnsembleSays) {
   MachineDriver machine;
   machine.beOldest(10);
   machine.markerIs(idleMarker());
@@ -20,13 +20,13 @@ TEST(Office, TheTermIsWhatTheEnsembleSays) {
   machine.sleep(1s);
   machine.writtenAt(Purpose::markBusy, sentAt);
 
-  const auto office = machine.last<action::TakeOffice>();
-  EXPECT_EQ(office.identity.token, FencingToken{10});
-  EXPECT_EQ(office.identity.ensemble, EnsembleUuid{"ensemble"});
-  EXPECT_EQ(office.identity.generation, 3);
-  EXPECT_EQ(office.identity.electionPath, "/tenure/elections/orders");
-  EXPECT_EQ(office.identity.candidate, ourUuid);
-  EXPECT_EQ(office.confirmedAt, sentAt);
+  const auto leadership = machine.last<action::BecomeLeader>();
+  EXPECT_EQ(leadership.identity.token, FencingToken{10});
+  EXPECT_EQ(leadership.identity.ensemble, EnsembleUuid{"ensemble"});
+  EXPECT_EQ(leadership.identity.generation, 3);
+  EXPECT_EQ(leadership.identity.electionPath, "/tenure/elections/orders");
+  EXPECT_EQ(leadership.identity.candidate, ourUuid);
+  EXPECT_EQ(leadership.confirmedAt, sentAt);
 }
 
 /// For how long it was idle, as the leader that follows that marker tells.
@@ -40,7 +40,7 @@ std::chrono::milliseconds idleAfter(MarkerRecord marker, std::chrono::millisecon
   return machine.told<Elected>().at(0).idle;
 }
 
-TEST(Office, TellsForHowLongTheElectionWasIdleAfterATermThatEndedInOrder) {
+TEST(Leadership, TellsForHowLongTheElectionWasIdleAfterATermThatEndedInOrder) {
   EXPECT_EQ(idleAfter(idleMarker(7), 15ms), 15ms);
   EXPECT_EQ(idleAfter(idleMarker(7), -1s), 1ms) << "the former leader's clock is ahead";
   EXPECT_EQ(idleAfter(idleMarker(), 15ms), 0ms) << "there was no term before";
@@ -49,9 +49,9 @@ TEST(Office, TellsForHowLongTheElectionWasIdleAfterATermThatEndedInOrder) {
   EXPECT_EQ(idleAfter(willed, 720h), 0ms) << "the time is that of the will, not of the death";
 }
 
-TEST(Office, ProbesEverySixthOfTheTimeoutOneAtATime) {
+TEST(Leadership, ProbesEverySixthOfTheTimeoutOneAtATime) {
   MachineDriver machine;
-  machine.takeOffice();
+  machine.becomeLeader();
   machine.advance(2s - 1ns);
   EXPECT_FALSE(machine.did<action::Write>());
   machine.advance(1ns);
@@ -65,9 +65,9 @@ TEST(Office, ProbesEverySixthOfTheTimeoutOneAtATime) {
   EXPECT_TRUE(machine.wrote(Purpose::probe));
 }
 
-TEST(Office, AJumpOfTheWallClockChangesNothing) {
+TEST(Leadership, AJumpOfTheWallClockChangesNothing) {
   MachineDriver machine;
-  machine.takeOffice();
+  machine.becomeLeader();
   for (const auto jump : {1h, -2h}) {
     machine.stepWallClock(jump);
     machine.feed(input::Tick{});
@@ -76,9 +76,9 @@ TEST(Office, AJumpOfTheWallClockChangesNothing) {
   }
 }
 
-TEST(Office, ACommittedProbeConfirmsFromWhenItWasSent) {
+TEST(Leadership, ACommittedProbeConfirmsFromWhenItWasSent) {
   MachineDriver machine;
-  machine.takeOffice();
+  machine.becomeLeader();
   machine.advance(2s);
   const BootTime sentAt = machine.now();
   machine.sleep(1s);
@@ -89,9 +89,9 @@ TEST(Office, ACommittedProbeConfirmsFromWhenItWasSent) {
   EXPECT_EQ(lostBecause(machine), EndReason::leaseLost);
 }
 
-TEST(Office, SilencePassesTheSoftLimitThenTheHardOne) {
+TEST(Leadership, SilencePassesTheSoftLimitThenTheHardOne) {
   MachineDriver machine;
-  machine.takeOffice();
+  machine.becomeLeader();
   machine.advance(2s);
   machine.advance(2s);
   EXPECT_EQ(machine.told<LeaseSoftLimitPassed>().size(), 1U);
@@ -101,17 +101,17 @@ TEST(Office, SilencePassesTheSoftLimitThenTheHardOne) {
   EXPECT_EQ(machine.told<LeaseSoftLimitPassed>().size(), 1U);
 }
 
-TEST(Office, WakesAtTheHardLimitEvenWhileSuspended) {
+TEST(Leadership, WakesAtTheHardLimitEvenWhileSuspended) {
   MachineDriver machine;
-  machine.takeOffice();
+  machine.becomeLeader();
   machine.feed(input::Suspended{});
   machine.advance(4s);
   EXPECT_EQ(machine.wakeAt(), machine.now() + 2s);
 }
 
-TEST(Office, ALateAnswerRevivesNothing) {
+TEST(Leadership, ALateAnswerRevivesNothing) {
   MachineDriver machine;
-  machine.takeOffice();
+  machine.becomeLeader();
   machine.advance(2s);
   const BootTime sentAt = machine.now();
   machine.sleep(4s);  // stopped; the answer is the first thing seen
@@ -120,9 +120,9 @@ TEST(Office, ALateAnswerRevivesNothing) {
   EXPECT_FALSE(machine.did<action::ConfirmLease>());
 }
 
-TEST(Office, AReconnectProbesAtOnceAndRestoresNothing) {
+TEST(Leadership, AReconnectProbesAtOnceAndRestoresNothing) {
   MachineDriver machine;
-  machine.takeOffice();
+  machine.becomeLeader();
   machine.sleep(5s);
   machine.reconnect();
   EXPECT_TRUE(machine.wrote(Purpose::probe));
@@ -131,9 +131,9 @@ TEST(Office, AReconnectProbesAtOnceAndRestoresNothing) {
   EXPECT_EQ(lostBecause(machine), EndReason::leaseLost);
 }
 
-TEST(Office, AReconnectMayShortenTheLeaseAndNeverLengthenIt) {
+TEST(Leadership, AReconnectMayShortenTheLeaseAndNeverLengthenIt) {
   MachineDriver machine;
-  machine.takeOffice();
+  machine.becomeLeader();
   machine.feed(input::Suspended{});
   machine.connect(24s);
   EXPECT_FALSE(machine.did<action::ShortenLease>());
@@ -144,48 +144,48 @@ TEST(Office, AReconnectMayShortenTheLeaseAndNeverLengthenIt) {
   EXPECT_EQ(lostBecause(machine), EndReason::leaseLost);
 }
 
-TEST(Office, SurvivesADisconnectShorterThanItsLease) {
+TEST(Leadership, SurvivesADisconnectShorterThanItsLease) {
   MachineDriver machine;
-  machine.takeOffice();
+  machine.becomeLeader();
   machine.advance(2s);
   machine.written(Purpose::probe, Error{Errc::outcomeUnknown});
   machine.sleep(1s);
   machine.reconnect();
   machine.written(Purpose::probe);
   machine.advance(4s);
-  EXPECT_EQ(machine.phase(), Phase::office);
+  EXPECT_EQ(machine.phase(), Phase::leadership);
 }
 
-TEST(Office, AFailedProbeProvesNothingEitherWay) {
+TEST(Leadership, AFailedProbeProvesNothingEitherWay) {
   for (const Errc error : {Errc::quotaExceeded, Errc::unavailable, Errc::permissionDenied}) {
     MachineDriver machine;
-    machine.takeOffice();
+    machine.becomeLeader();
     machine.advance(2s);
     machine.written(Purpose::probe, Error{error});
-    EXPECT_EQ(machine.phase(), Phase::office);
+    EXPECT_EQ(machine.phase(), Phase::leadership);
     machine.advance(4s);
     EXPECT_EQ(lostBecause(machine), EndReason::leaseLost);
   }
 }
 
-TEST(Office, Row11AProbeWithoutAZnodeEndsTheTermAtOnce) {
+TEST(Leadership, Row11AProbeWithoutAZnodeEndsTheTermAtOnce) {
   MachineDriver machine;
-  machine.takeOffice();
+  machine.becomeLeader();
   machine.advance(2s);
   machine.written(Purpose::probe, Error{Errc::notFound});
   EXPECT_EQ(lostBecause(machine), EndReason::znodeDeleted);
 }
 
-TEST(Office, Row11TheWatchOnOurOwnZnodeEndsTheTermAtOnce) {
+TEST(Leadership, Row11TheWatchOnOurOwnZnodeEndsTheTermAtOnce) {
   MachineDriver machine;
-  machine.takeOffice();
+  machine.becomeLeader();
   machine.changed(Subject::own, WatchEvent::deleted);
   EXPECT_EQ(lostBecause(machine), EndReason::znodeDeleted);
 }
 
-TEST(Office, AnExpiredSessionEndsTheTermAtOnceAndOnce) {
+TEST(Leadership, AnExpiredSessionEndsTheTermAtOnceAndOnce) {
   MachineDriver machine;
-  machine.takeOffice();
+  machine.becomeLeader();
   machine.feed(input::Expired{});
   EXPECT_EQ(lostBecause(machine), EndReason::sessionExpired);
   machine.connect(12s, 71);
@@ -194,9 +194,9 @@ TEST(Office, AnExpiredSessionEndsTheTermAtOnceAndOnce) {
   EXPECT_EQ(machine.phase(), Phase::lost);
 }
 
-TEST(Office, ALostTermContendsAgainOnlyWhenTheCareerIsHome) {
+TEST(Leadership, ALostTermContendsAgainOnlyWhenTheCareerIsHome) {
   MachineDriver machine;
-  machine.takeOffice();
+  machine.becomeLeader();
   machine.feed(input::Expired{});
   machine.connect(12s, 71);
   EXPECT_EQ(machine.count<action::Enrol>(), 1U);
@@ -207,9 +207,9 @@ TEST(Office, ALostTermContendsAgainOnlyWhenTheCareerIsHome) {
   EXPECT_FALSE(machine.did<action::Remove>());
 }
 
-TEST(Office, Row10AParentDeletedUnderTheLeaderIsMadeAgainAndTheTokenGrows) {
+TEST(Leadership, Row10AParentDeletedUnderTheLeaderIsMadeAgainAndTheTokenGrows) {
   MachineDriver machine;
-  machine.takeOffice(10);
+  machine.becomeLeader(10);
   machine.advance(2s);
   machine.written(Purpose::probe, Error{Errc::notFound});
   machine.feed(input::ResignAsked{Resignation::unclean, false});
@@ -222,10 +222,10 @@ TEST(Office, Row10AParentDeletedUnderTheLeaderIsMadeAgainAndTheTokenGrows) {
   machine.listed({machine.ownName()});
   machine.markerIs(idleMarker(), 0);
   machine.written(Purpose::markBusy);
-  EXPECT_EQ(machine.last<action::TakeOffice>().identity.token, FencingToken{30});
+  EXPECT_EQ(machine.last<action::BecomeLeader>().identity.token, FencingToken{30});
 }
 
-TEST(Office, ResignsWithMarkerAndZnodeInOneWrite) {
+TEST(Leadership, ResignsWithMarkerAndZnodeInOneWrite) {
   MachineDriver machine;
   machine.beOldest(10);
   machine.markerIs(idleMarker(), 5);
@@ -242,9 +242,9 @@ TEST(Office, ResignsWithMarkerAndZnodeInOneWrite) {
   EXPECT_TRUE(machine.did<action::EndLease>());
 }
 
-TEST(Office, AResignedLeaderEnrolsAgainAtTheBackAMomentAfterItsSuccessor) {
+TEST(Leadership, AResignedLeaderEnrolsAgainAtTheBackAMomentAfterItsSuccessor) {
   MachineDriver machine;
-  machine.takeOffice(10);
+  machine.becomeLeader(10);
   machine.feed(input::ResignAsked{});
   machine.resigned();
   EXPECT_FALSE(machine.did<action::Enrol>());
@@ -253,9 +253,9 @@ TEST(Office, AResignedLeaderEnrolsAgainAtTheBackAMomentAfterItsSuccessor) {
   EXPECT_TRUE(machine.did<action::Enrol>());
 }
 
-TEST(Office, AFailedTermWaitsBeforeTheNextCandidacy) {
+TEST(Leadership, AFailedTermWaitsBeforeTheNextCandidacy) {
   MachineDriver machine;
-  machine.takeOffice(10);
+  machine.becomeLeader(10);
   machine.feed(input::ResignAsked{Resignation::clean, true});
   machine.resigned();
   EXPECT_FALSE(machine.did<action::Enrol>());
@@ -263,9 +263,9 @@ TEST(Office, AFailedTermWaitsBeforeTheNextCandidacy) {
   EXPECT_TRUE(machine.did<action::Enrol>());
 }
 
-TEST(Office, AnUncleanResignationLeavesTheMarkerBusy) {
+TEST(Leadership, AnUncleanResignationLeavesTheMarkerBusy) {
   MachineDriver machine;
-  machine.takeOffice(10);
+  machine.becomeLeader(10);
   machine.feed(input::ResignAsked{Resignation::unclean, true});
   const std::vector<MultiOp> ops = machine.lastWrite(Purpose::resign).ops;
   EXPECT_TRUE(parseMarkerRecord(std::get<SetOp>(ops[1]).data).busy);
@@ -276,9 +276,9 @@ TEST(Office, AnUncleanResignationLeavesTheMarkerBusy) {
   EXPECT_TRUE(machine.did<action::Remove>());
 }
 
-TEST(Office, AProbeOutstandingAtTheResignationIsForgotten) {
+TEST(Leadership, AProbeOutstandingAtTheResignationIsForgotten) {
   MachineDriver machine;
-  machine.takeOffice(10);
+  machine.becomeLeader(10);
   machine.advance(2s);
   const Ticket probe = machine.lastWrite(Purpose::probe).ticket;
   machine.feed(input::ResignAsked{});
@@ -289,9 +289,9 @@ TEST(Office, AProbeOutstandingAtTheResignationIsForgotten) {
   EXPECT_TRUE(machine.told<CandidacyLost>().empty());
 }
 
-TEST(Office, ALostReplyToTheResignationIsRepeatedUntilAnswered) {
+TEST(Leadership, ALostReplyToTheResignationIsRepeatedUntilAnswered) {
   MachineDriver machine;
-  machine.takeOffice(10);
+  machine.becomeLeader(10);
   machine.feed(input::ResignAsked{});
   machine.written(Purpose::resign, Error{Errc::outcomeUnknown});
   machine.reconnect();
@@ -302,34 +302,34 @@ TEST(Office, ALostReplyToTheResignationIsRepeatedUntilAnswered) {
   EXPECT_TRUE(machine.did<action::Enrol>());
 }
 
-TEST(Office, AMarkerThatIsNoLongerOursIsLeftAlone) {
+TEST(Leadership, AMarkerThatIsNoLongerOursIsLeftAlone) {
   MachineDriver machine;
-  machine.takeOffice(10);
+  machine.becomeLeader(10);
   machine.feed(input::ResignAsked{});
   machine.written(Purpose::resign, Error{Errc::versionMismatch});
   EXPECT_TRUE(machine.did<action::Remove>());
 }
 
-TEST(Office, TwoResignationsAreOne) {
+TEST(Leadership, TwoResignationsAreOne) {
   MachineDriver machine;
-  machine.takeOffice(10);
+  machine.becomeLeader(10);
   machine.feed(input::ResignAsked{});
   machine.feed(input::ResignAsked{});
   EXPECT_TRUE(machine.didNothing());
 }
 
-TEST(Office, LeavingResignsFirst) {
+TEST(Leadership, LeavingResignsFirst) {
   MachineDriver machine;
-  machine.takeOffice(10);
+  machine.becomeLeader(10);
   machine.feed(input::LeaveAsked{});
   EXPECT_TRUE(machine.wrote(Purpose::resign));
   machine.resigned();
   EXPECT_TRUE(machine.did<action::CloseSession>());
 }
 
-TEST(Office, ARequestToHandOverIsHonouredOnceForItsTerm) {
+TEST(Leadership, ARequestToHandOverIsHonouredOnceForItsTerm) {
   MachineDriver machine;
-  machine.takeOffice(10);
+  machine.becomeLeader(10);
   const std::string request =
       toJson(HandoverRequest{FencingToken{10}, "operator", {}, machine.wallNow() + std::chrono::seconds{5}});
   machine.answerRead(Subject::handover, Node{});
@@ -342,9 +342,9 @@ TEST(Office, ARequestToHandOverIsHonouredOnceForItsTerm) {
   EXPECT_EQ(machine.count<action::AskHandover>(), 1U);
 }
 
-TEST(Office, ARequestForAnotherTermOrAnEarlierTimeIsNot) {
+TEST(Leadership, ARequestForAnotherTermOrAnEarlierTimeIsNot) {
   MachineDriver machine;
-  machine.takeOffice(10);
+  machine.becomeLeader(10);
   const WallTime later = machine.wallNow() + std::chrono::seconds{5};
   for (const std::string& data :
        {toJson(HandoverRequest{FencingToken{9}, "x", {}, later}),
@@ -355,15 +355,15 @@ TEST(Office, ARequestForAnotherTermOrAnEarlierTimeIsNot) {
   }
 }
 
-TEST(Office, AStandbyDoesNotWatchForRequests) {
+TEST(Leadership, AStandbyDoesNotWatchForRequests) {
   MachineDriver machine;
   machine.standBy();
   EXPECT_THROW(machine.lastRead(Subject::handover), std::logic_error);
 }
 
-TEST(Office, RefusedCredentialsLoseTheTermFirstAndAreReportedWhenTheCareerIsHome) {
+TEST(Leadership, RefusedCredentialsLoseTheTermFirstAndAreReportedWhenTheCareerIsHome) {
   MachineDriver machine;
-  machine.takeOffice(10);
+  machine.becomeLeader(10);
   machine.feed(input::Refused{Error{Errc::authenticationFailed}});
   EXPECT_EQ(lostBecause(machine), EndReason::leaseLost);
   EXPECT_FALSE(machine.did<action::ReportFatal>());
@@ -371,9 +371,9 @@ TEST(Office, RefusedCredentialsLoseTheTermFirstAndAreReportedWhenTheCareerIsHome
   EXPECT_TRUE(machine.did<action::ReportFatal>());
 }
 
-TEST(Office, ALeaseLostInSilenceIsStillGivenBackWhenTheServersAnswerAgain) {
+TEST(Leadership, ALeaseLostInSilenceIsStillGivenBackWhenTheServersAnswerAgain) {
   MachineDriver machine;
-  machine.takeOffice(10);
+  machine.becomeLeader(10);
   machine.feed(input::Suspended{});
   machine.advance(7s);
   machine.feed(input::ResignAsked{});
@@ -382,9 +382,9 @@ TEST(Office, ALeaseLostInSilenceIsStillGivenBackWhenTheServersAnswerAgain) {
   EXPECT_TRUE(machine.wrote(Purpose::resign));
 }
 
-TEST(Office, WhoHasLeftWithoutAConnectionWantsNoTick) {
+TEST(Leadership, WhoHasLeftWithoutAConnectionWantsNoTick) {
   MachineDriver machine;
-  machine.takeOffice();
+  machine.becomeLeader();
   machine.feed(input::Suspended{});
   machine.feed(input::LeaveAsked{});
   machine.feed(input::Closed{});

@@ -10,7 +10,7 @@ using action::Subject;
 
 class PausedElection : public testing::Test {
  protected:
-  void lead() { machine.takeOffice(10); }
+  void lead() { machine.becomeLeader(10); }
   Pause pauseFor(std::chrono::milliseconds duration) const {
     return {"lena", "moves the database", machine.wallNow(), machine.wallNow() + duration};
   }
@@ -31,7 +31,7 @@ class PausedElection : public testing::Test {
   MachineDriver machine;
 };
 
-TEST_F(PausedElection, TheFirstReadOfATermFollowsTheWriteThatTookOffice) {
+TEST_F(PausedElection, TheFirstReadOfATermFollowsTheWriteThatBecameLeader) {
   machine.beOldest(10);
   machine.markerIs(idleMarker());
   EXPECT_THROW(machine.lastRead(Subject::pause), std::logic_error);

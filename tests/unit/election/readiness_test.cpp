@@ -81,7 +81,7 @@ class ReadinessTest : public testing::Test {
     machine.feed(input::HandoverWanted{FencingToken{10}, "operator", std::move(to)});
   }
   void lead() {
-    machine.takeOffice(10);
+    machine.becomeLeader(10);
     machine.answerRead(Subject::handover, Node{});
   }
 
@@ -130,7 +130,7 @@ TEST_F(OwnRecord, IsWrittenAgainAfterALostReply) {
   EXPECT_TRUE(writes());
 }
 
-TEST_F(OwnRecord, SaysInOfficeThatTheTermHasBegun) {
+TEST_F(OwnRecord, SaysWhileLeadingThatTheTermHasBegun) {
   lead();
   say(Readiness::inaugurated);
   EXPECT_EQ(written().readiness, Readiness::inaugurated);
@@ -139,7 +139,7 @@ TEST_F(OwnRecord, SaysInOfficeThatTheTermHasBegun) {
 TEST_F(OwnRecord, OfAFormerLeaderSaysThatItIsReadyUnlessItsTermFailed) {
   for (const bool failed : {false, true}) {
     MachineDriver former{agreeingSettings()};
-    former.takeOffice(10);
+    former.becomeLeader(10);
     former.feed(input::ReadinessTold{Readiness::inaugurated, {}});
     former.feed(input::ResignAsked{Resignation::clean, failed});
     former.resigned();
@@ -160,7 +160,7 @@ TEST_F(OwnRecord, OfThePredecessorMayChangeAndNobodyRanksAnew) {
   EXPECT_TRUE(machine.did<action::List>());
 }
 
-// --- who is handed the office
+// --- who is handed the leadership
 
 class HandedOver : public ReadinessTest {
  protected:
@@ -315,7 +315,7 @@ TEST_F(ReadinessTest, TheOldestThatIsNotReadyLetsTheReadyPass) {
   EXPECT_EQ(machine.told<SteppedAside>().size(), 1U);
 }
 
-TEST_F(ReadinessTest, TheOldestThatIsNotReadyTakesOfficeWhereNobodyElseCould) {
+TEST_F(ReadinessTest, TheOldestThatIsNotReadyBecomesLeaderWhereNobodyElseCould) {
   for (const bool answered : {true, false}) {
     MachineDriver alone{agreeingSettings()};
     alone.enrol(10);
@@ -327,11 +327,11 @@ TEST_F(ReadinessTest, TheOldestThatIsNotReadyTakesOfficeWhereNobodyElseCould) {
       alone.feed(input::Listed{alone.last<action::List>().ticket, Error{Errc::timedOut}});
     alone.markerIs(idleMarker());
     alone.written(Purpose::markBusy);
-    EXPECT_EQ(alone.phase(), Phase::office) << answered;
+    EXPECT_EQ(alone.phase(), Phase::leadership) << answered;
   }
 }
 
-TEST_F(ReadinessTest, AMismatchKeepsNobodyFromTheOfficeWhenTheLeaderIsGone) {
+TEST_F(ReadinessTest, AMismatchKeepsNobodyFromTheLeadershipWhenTheLeaderIsGone) {
   machine.standBy();
   machine.answerRead(Subject::leader, Node{toJson(differing("b")), {}});
   machine.answerRead(Subject::predecessor, Node{});
@@ -339,7 +339,7 @@ TEST_F(ReadinessTest, AMismatchKeepsNobodyFromTheOfficeWhenTheLeaderIsGone) {
   machine.listed({machine.ownName()});
   machine.markerIs(idleMarker());
   machine.written(Purpose::markBusy);
-  EXPECT_EQ(machine.phase(), Phase::office);
+  EXPECT_EQ(machine.phase(), Phase::leadership);
 }
 
 // --- the record

@@ -68,7 +68,7 @@ TEST(MarkerRecord, SaysAllThatWasWritten) {
 TEST(MarkerRecord, KeepsWhenItsLeaderWasAskedToLeave) {
   MarkerRecord idle = marker();
   idle.busy = false;
-  idle.asked = Moment{BootTime{1'234'567'891ns}, WallTime{1'790'000'000'000ms}};
+  idle.asked = Now{BootTime{1'234'567'891ns}, WallTime{1'790'000'000'000ms}};
   EXPECT_EQ(parseMarkerRecord(toJson(idle)).asked, idle.asked);
   EXPECT_EQ(parseMarkerRecord(toJson(marker())).asked, std::nullopt);
 
@@ -81,7 +81,7 @@ TEST(BatonRecord, KeepsWhenTheLeaderWasAsked) {
                            .term = FencingToken{7},
                            .znode = "c-1",
                            .czxid = 9,
-                           .asked = Moment{BootTime{5s}, WallTime{1'790'000'000'000ms}}};
+                           .asked = Now{BootTime{5s}, WallTime{1'790'000'000'000ms}}};
   EXPECT_EQ(parseBatonRecord(toJson(passed))->asked, passed.asked);
 }
 
@@ -170,7 +170,7 @@ TEST(CandidateRecord, SurvivesBytesThatAreNotText) {
   EXPECT_EQ(read.process.host, std::string("a\0b", 3));
 }
 
-TEST(CandidateRecord, SaysHowItWantsTheOffice) {
+TEST(CandidateRecord, SaysHowItWantsTheLeadership) {
   CandidateRecord record;
   record.id = CandidateId{"a"};
   for (const Preference preference : {Preference::normal, Preference::preferred, Preference::never}) {
@@ -182,7 +182,7 @@ TEST(CandidateRecord, SaysHowItWantsTheOffice) {
   }
 }
 
-TEST(CandidateRecord, GarbageNeverMovesTheOffice) {
+TEST(CandidateRecord, GarbageNeverMovesTheLeadership) {
   EXPECT_EQ(parseCandidateRecord(R"({"v":1,"id":"a"})").preference, Preference::normal);
   EXPECT_EQ(parseCandidateRecord(R"({"v":1,"id":"a","preference":"PREFERRED"})").preference, Preference::normal);
   for (const std::string after : {"-1", "0", "\"soon\"", "86400001", "null", "1e99"}) {

@@ -38,7 +38,7 @@ class SlowServers : public ::testing::Test {
   MemoryEnsemble ensemble{loop};
 };
 
-TEST_F(SlowServers, Row25AThrottledProbeIsNoLossOfOffice) {
+TEST_F(SlowServers, Row25AThrottledProbeIsNoLossOfLeadership) {
   const Member a = start("a");
   ASSERT_TRUE(until([&] { return a->leads(); }));
 

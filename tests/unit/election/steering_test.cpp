@@ -14,7 +14,7 @@ class Steering : public testing::Test {
  protected:
   explicit Steering(ElectionMachineSettings with = settings()) : machine(std::move(with)) {}
   void SetUp() override {
-    machine.takeOffice(10);
+    machine.becomeLeader(10);
     machine.answerRead(Subject::handover, Node{});
   }
 
@@ -262,7 +262,7 @@ TEST_F(Steering, ATimeFromTheEndOfTheWorldIsWaitedForInPieces) {
 
 // --- preferences
 
-/// In office for good, as long as the test answers.
+/// As leader for good, as long as the test answers.
 class Preferences : public Steering {
  protected:
   using Steering::Steering;
@@ -463,9 +463,9 @@ TEST(NextToBeElected, IsWhoWaitsAtTheBarrier) {
   EXPECT_TRUE(toldNext(machine));
 }
 
-TEST(NextToBeElected, IsNotToldWhenTheOfficeComesAtOnce) {
+TEST(NextToBeElected, IsNotToldWhenTheLeadershipComesAtOnce) {
   MachineDriver machine;
-  machine.takeOffice();
+  machine.becomeLeader();
   EXPECT_EQ(machine.count<action::TellNext>(), 0U);
 }
 

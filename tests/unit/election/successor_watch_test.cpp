@@ -10,12 +10,12 @@ using action::Subject;
 class AfterAResignation : public testing::Test {
  protected:
   void resign() {
-    machine.takeOffice(10);
+    machine.becomeLeader(10);
     machine.feed(input::ResignAsked{});
     machine.written(Purpose::resign);
   }
   void leave() {
-    machine.takeOffice(10);
+    machine.becomeLeader(10);
     machine.feed(input::LeaveAsked{});
     machine.written(Purpose::resign);
   }

@@ -1,4 +1,4 @@
-// The office goes to the one it is meant for: elections on an ensemble in memory, in virtual time.
+// The leadership goes to the one it is meant for: elections on an ensemble in memory, in virtual time.
 #include "support/forwarding_coordination.hpp"
 #include "unit/election/election_world.hpp"
 
@@ -140,7 +140,7 @@ class SlowToSendBack final : public ForwardingCoordination {
     });
   }
   std::size_t holds() const { return held_.size(); }
-  void letGo() {
+  void release() {
     for (std::vector<MultiOp>& ops : std::exchange(held_, {}))
       ForwardingCoordination::multi(std::move(ops), [this](auto result) { result ? ++accepted : ++refused; });
   }
@@ -176,7 +176,7 @@ TEST_F(SentBackLate, NobodyLosesItsPlaceOnceAnotherLeads) {
   ASSERT_TRUE(remove(paths.candidate(a->znode())));
   ASSERT_TRUE(until([&] { return b->leads(); }));
 
-  slow->letGo();
+  slow->release();
 
   ASSERT_TRUE(until([&] { return slow->accepted + slow->refused == 2; }));
   EXPECT_EQ(slow->refused, 2);
@@ -187,7 +187,7 @@ TEST_F(SentBackLate, NobodyLosesItsPlaceOnceAnotherLeads) {
 
 class Wishes : public ElectionTest {};
 
-TEST_F(Wishes, APreferredCandidateIsHandedTheOfficeOnceItHasStoodByForAWhile) {
+TEST_F(Wishes, APreferredCandidateIsHandedTheLeadershipOnceItHasStoodByForAWhile) {
   const Member a = join("a");
   const Member b = join("b");
   const Member c = joinWishing("c", Preference::preferred);

@@ -33,7 +33,7 @@ TEST(Will, AnotherSessionReplacesTheOneBefore) {
 
 TEST(Will, AReconnectToTheSameSessionChangesNothing) {
   MachineDriver machine;
-  machine.takeOffice();
+  machine.becomeLeader();
   const std::size_t told = machine.count<action::Bequeath>();
 
   machine.reconnect();
@@ -43,7 +43,7 @@ TEST(Will, AReconnectToTheSameSessionChangesNothing) {
 
 TEST(Will, AfterAReconnectItNamesTheServerThatHasTheSessionNow) {
   MachineDriver machine;
-  machine.takeOffice();
+  machine.becomeLeader();
   machine.feed(input::Suspended{});
 
   machine.connect(12s, MachineDriver::ourSession, "another");
@@ -52,7 +52,7 @@ TEST(Will, AfterAReconnectItNamesTheServerThatHasTheSessionNow) {
   EXPECT_THAT(resignationOf(machine), SizeIs(3));
 }
 
-TEST(Will, InOfficeItIsTheResignation) {
+TEST(Will, ForALeaderItIsTheResignation) {
   MachineDriver machine;
   machine.beOldest();
   machine.markerIs(idleMarker(), 5);
@@ -77,12 +77,12 @@ TEST(Will, IsMadeBeforeTheCareerBegins) {
 
   machine.written(action::Purpose::markBusy);
 
-  EXPECT_LT(machine.placeOf<action::Bequeath>(), machine.placeOf<action::TakeOffice>());
+  EXPECT_LT(machine.placeOf<action::Bequeath>(), machine.placeOf<action::BecomeLeader>());
 }
 
 TEST(Will, ACleanResignationUnderWayStaysWilled) {
   MachineDriver machine;
-  machine.takeOffice();
+  machine.becomeLeader();
 
   machine.feed(input::ResignAsked{Resignation::clean, false});
   EXPECT_THAT(resignationOf(machine), SizeIs(3));
@@ -93,7 +93,7 @@ TEST(Will, ACleanResignationUnderWayStaysWilled) {
 
 TEST(Will, AnAbortTakesItBackBeforeAnythingElse) {
   MachineDriver machine;
-  machine.takeOffice();
+  machine.becomeLeader();
 
   machine.feed(input::LeaveAsked{Resignation::unclean});
 
@@ -103,12 +103,12 @@ TEST(Will, AnAbortTakesItBackBeforeAnythingElse) {
 
 TEST(Will, ALostTermHasNothingToResign) {
   MachineDriver deleted;
-  deleted.takeOffice();
+  deleted.becomeLeader();
   deleted.changed(action::Subject::own, WatchEvent::deleted);
   EXPECT_THAT(resignationOf(deleted), IsEmpty());
 
   MachineDriver silent;
-  silent.takeOffice();
+  silent.becomeLeader();
   silent.advance(7s);
   EXPECT_TRUE(silent.did<action::LoseTerm>());
   EXPECT_THAT(resignationOf(silent), IsEmpty());
@@ -118,7 +118,7 @@ MarkerRecord willedMarkerOf(const MachineDriver& machine) {
   return parseMarkerRecord(markerPartOf(resignationOf(machine))->data);
 }
 
-// Whoever held office before may still hold the store's lock; only a busy marker makes the next one look for it.
+// Whoever led before may still hold the store's lock; only a busy marker makes the next one look for it.
 TEST(Will, ATermAfterAnUncleanOneLeavesTheMarkerBusyButNobodyWaitsForIt) {
   MachineDriver machine;
   machine.beOldest();
@@ -132,7 +132,7 @@ TEST(Will, ATermAfterAnUncleanOneLeavesTheMarkerBusyButNobodyWaitsForIt) {
 
 TEST(Will, WhatIsNotProvenLeavesTheMarkerBusyAndSaysWhy) {
   MachineDriver machine;
-  machine.takeOffice();
+  machine.becomeLeader();
 
   const std::vector<MultiOp> ops = withoutProof(resignationOf(machine), "its commands may live");
 
@@ -145,7 +145,7 @@ TEST(Will, WhatIsNotProvenLeavesTheMarkerBusyAndSaysWhy) {
 
 TEST(Will, OnlyTheBusyMarkerOfItsOwnTermIsOfIt) {
   MachineDriver machine;
-  machine.takeOffice();
+  machine.becomeLeader();
   const std::vector<MultiOp> ops = resignationOf(machine);
   const SetOp& part = *markerPartOf(ops);
   const std::string ours = std::get<SetOp>(machine.lastWrite(action::Purpose::markBusy).ops.back()).data;
@@ -158,7 +158,7 @@ TEST(Will, OnlyTheBusyMarkerOfItsOwnTermIsOfIt) {
 
 TEST(Will, NothingIsLeftOnceItHasLeft) {
   MachineDriver machine;
-  machine.takeOffice();
+  machine.becomeLeader();
   machine.feed(input::LeaveAsked{Resignation::clean});
   machine.resigned();
   EXPECT_TRUE(willOf(machine)) << "the session is still there";

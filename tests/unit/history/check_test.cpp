@@ -133,7 +133,7 @@ Story overlappingRun(const std::string& barrier) {
   Story run = goodRun();
   run.publish("m7", "odd", 4);
   run.say(2, 20, Stage::invoke, Op::execute, "m7");
-  run.takeOffice(1, 30, barrier);
+  run.becomeLeader(1, 30, barrier);
   run.consume(1, "m7", "odd", 30);
   run.say(2, 20, Stage::fail, Op::execute, "m7");
   return run;
@@ -161,7 +161,7 @@ TEST(HistoryCheck, ABarrierGivenUpExcusesOnlyTheTermThatFollowsIt) {
   Story run = overlappingRun("limit");
   run.publish("m8", "even", 4);
   run.say(1, 30, Stage::invoke, Op::execute, "m8");
-  run.takeOffice(2, 40, "idle");
+  run.becomeLeader(2, 40, "idle");
   run.consume(2, "m8", "even", 40);
   run.say(1, 30, Stage::fail, Op::execute, "m8");
   EXPECT_THAT(rulesBrokenIn(run), ElementsAre(Rule::overlap));
@@ -171,7 +171,7 @@ TEST(HistoryCheck, WhatAKilledProcessWasDoingEndsWithItsLastLine) {
   Story run = goodRun();
   run.publish("m7", "odd", 4);
   run.say(2, 20, Stage::invoke, Op::execute, "m7");
-  run.takeOffice(1, 30);
+  run.becomeLeader(1, 30);
   run.consume(1, "m7", "odd", 30);
   EXPECT_THAT(rulesBrokenIn(run), IsEmpty());
 }

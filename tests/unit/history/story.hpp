@@ -36,7 +36,7 @@ class Story {
     invoked.seq = seq;
     say(0, 0, Stage::ok, Op::publish, id);
   }
-  void takeOffice(std::size_t process, std::int64_t token, const std::string& barrier = "holder_gone") {
+  void becomeLeader(std::size_t process, std::int64_t token, const std::string& barrier = "holder_gone") {
     say(process, 0, Stage::ok, Op::barrier, {}, barrier);
     say(process, token, Stage::invoke, Op::lead);
     say(process, token, Stage::ok, Op::claim);
@@ -85,10 +85,10 @@ class Story {
 inline Story goodRun() {
   Story run;
   for (int i = 1; i <= 6; ++i) run.publish("m" + std::to_string(i), i % 2 == 0 ? "even" : "odd", (i + 1) / 2);
-  run.takeOffice(1, 10, "none");
+  run.becomeLeader(1, 10, "none");
   for (const char* id : {"m1", "m2", "m3"}) run.consume(1, id, id[1] == '2' ? "even" : "odd", 10);
   run.leave(1, 10);
-  run.takeOffice(2, 20, "idle");
+  run.becomeLeader(2, 20, "idle");
   for (const char* id : {"m4", "m5", "m6"}) run.consume(2, id, id[1] == '5' ? "odd" : "even", 20);
   return run;
 }

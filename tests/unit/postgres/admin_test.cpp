@@ -81,7 +81,7 @@ TEST(Operator, AQueueIsTheSameUnderEachNameOfItsHost) {
 TEST(Operator, AsksNothingOfADatabaseWithoutTables) {
   test::PostgresWorld world;
   Options nowhere = world.options();
-  nowhere.user = "keeper";
+  nowhere.user = "shim";
 
   EXPECT_THAT(openAdmin(nowhere)->stats(), failsWith(Errc::configurationRefused));
   EXPECT_THAT(openAdmin(nowhere)->deadLetters(), failsWith(Errc::configurationRefused));

@@ -34,7 +34,7 @@ TEST(Inspection, OfASoundDatabaseFindsFacts) {
 TEST(Inspection, OfADatabaseWithoutTablesSaysWhatMakesThemAndMakesNone) {
   test::PostgresWorld world;
   Options nowhere = world.options();
-  nowhere.user = "keeper";
+  nowhere.user = "shim";
   const std::string tables = "SELECT count(*) FROM pg_class WHERE relname LIKE 'tenure%'";
   const std::string before = world.ask(tables);
 
@@ -84,7 +84,7 @@ TEST(Inspection, TellsAReplicaAndWhatACrashWouldCost) {
 TEST(Inspection, SaysThatAStandbyIsNotSynchronousOnlyWhereItMaySeeThat) {
   test::PostgresServer server;
   test::PostgresWorld world(server);
-  const test::PostgresSession standby("replication=true user=keeper host=127.0.0.1 port=" +
+  const test::PostgresSession standby("replication=true user=shim host=127.0.0.1 port=" +
                                       std::to_string(server.port()));
 
   EXPECT_THAT(inspected(world.options()), Contains(AllOf(isFact(), Field(&Finding::name, "standbys"),

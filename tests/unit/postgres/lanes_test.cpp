@@ -19,9 +19,9 @@ class Lanes : public testing::Test {
  protected:
   Lanes() { EXPECT_THAT(leader.claim(), succeeds()); }
 
-  std::unique_ptr<IFencedStore> join(Leader& office, std::int64_t number) {
-    std::unique_ptr<IFencedStore> lane = office.store().openLane(number);
-    EXPECT_THAT(lane->claim(office.term), succeeds());
+  std::unique_ptr<IFencedStore> join(Leader& leadership, std::int64_t number) {
+    std::unique_ptr<IFencedStore> lane = leadership.store().openLane(number);
+    EXPECT_THAT(lane->claim(leadership.term), succeeds());
     return lane;
   }
   std::unique_ptr<IFencedTransaction> begin(IFencedStore& lane) { return lane.begin(leader.term).value(); }
@@ -154,10 +154,10 @@ class ALanesLostReply : public Lanes {
 };
 
 TEST_F(ALanesLostReply, IsFoundToBeCommitted) {
-  Leader office(throughProxy(), 9);
-  ASSERT_THAT(office.claim(), succeeds());
-  const auto lane = join(office, 1);
-  const auto transaction = lane->begin(office.term).value();
+  Leader leadership(throughProxy(), 9);
+  ASSERT_THAT(leadership.claim(), succeeds());
+  const auto lane = join(leadership, 1);
+  const auto transaction = lane->begin(leadership.term).value();
   ASSERT_THAT(transaction->put("k", "in doubt"), succeeds());
   proxy.drop(Direction::toClient);
   auto committing = std::async(std::launch::async, [&] { return transaction->commit(); });
@@ -166,18 +166,18 @@ TEST_F(ALanesLostReply, IsFoundToBeCommitted) {
   ASSERT_THAT(committing.get(), failsWith(Errc::outcomeUnknown));
   proxy.resume();
 
-  EXPECT_EQ(lane->resolve(office.term).value(), CommitFate::committed);
+  EXPECT_EQ(lane->resolve(leadership.term).value(), CommitFate::committed);
 
-  const auto next = lane->begin(office.term).value();
+  const auto next = lane->begin(leadership.term).value();
   EXPECT_THAT(next->put("l", "v"), succeeds());
   EXPECT_THAT(next->commit(), succeeds());
 }
 
 TEST_F(ALanesLostReply, IsFoundNotToBeCommittedAndNeverWillBe) {
-  Leader office(throughProxy(), 9);
-  ASSERT_THAT(office.claim(), succeeds());
-  const auto lane = join(office, 1);
-  const auto transaction = lane->begin(office.term).value();
+  Leader leadership(throughProxy(), 9);
+  ASSERT_THAT(leadership.claim(), succeeds());
+  const auto lane = join(leadership, 1);
+  const auto transaction = lane->begin(leadership.term).value();
   ASSERT_THAT(transaction->put("k", "in doubt"), succeeds());
   proxy.drop(Direction::toServer);
   auto committing = std::async(std::launch::async, [&] { return transaction->commit(); });
@@ -185,7 +185,7 @@ TEST_F(ALanesLostReply, IsFoundNotToBeCommittedAndNeverWillBe) {
   ASSERT_THAT(committing.get(), failsWith(Errc::outcomeUnknown));
   proxy.resume();
 
-  EXPECT_EQ(lane->resolve(office.term).value(), CommitFate::notCommitted);
+  EXPECT_EQ(lane->resolve(leadership.term).value(), CommitFate::notCommitted);
 
   EXPECT_EQ(stored("k"), "none");
 }

@@ -15,7 +15,7 @@
 
 namespace tenure::postgresql {
 
-/// One replica; in office once it has claimed.
+/// One replica; as leader once it has claimed.
 class Leader {
  public:
   Leader(const Options& options, std::int64_t token, IEventSink& events = noEvents())

@@ -107,7 +107,7 @@ TEST_F(Meanwhile, AnOperatorWhoReleasesIsNotOverwritten) {
   ASSERT_THAT(openAdmin(world.options())->release(consumer, MessageId{"m"}), succeeds());
 
   EXPECT_THAT(late->commit(), succeeds());
-  EXPECT_EQ(world.ask("SELECT attempts || ' ' || standing FROM tenure_attempt"), "2 2");
+  EXPECT_EQ(world.ask("SELECT attempts || ' ' || state FROM tenure_attempt"), "2 2");
 }
 
 TEST_F(Meanwhile, AKeyThatIsPrunedUndoesWhatTookTheMessageForDone) {

@@ -125,7 +125,7 @@ TEST(Schema, OfTheVersionBeforeIsBroughtForwardByTheCommandAlone) {
   EXPECT_EQ(session.ask("SELECT concat_ws(' ', queue, consumer, front, lanes, ahead) FROM tenure_window"),
             "1 c 512 4 9000");
   EXPECT_EQ(session.ask("SELECT concat_ws(' ', consumer, deaths, encode(last_reason, 'escape'), first_at, last_at,"
-                        " standing) FROM tenure_streak"),
+                        " state) FROM tenure_streak"),
             "c 20 its process died 3 4 1")
       << "who has stopped has not forgotten it";
   EXPECT_EQ(session.ask("SELECT string_agg(concat_ws(' ', consumer, of_store, wall, boot_id, since_boot, trusted_from),"

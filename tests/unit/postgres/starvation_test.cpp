@@ -163,14 +163,14 @@ class BusyLanes {
 
 class BesideEightLiveLanes : public testing::Test {
  protected:
-  BesideEightLiveLanes() { EXPECT_THAT(office.claim(), succeeds()); }
+  BesideEightLiveLanes() { EXPECT_THAT(leadership.claim(), succeeds()); }
   static Options throughProxy(PostgresWorld& world, TcpProxy& proxy) {
     Options options = world.options();
     options.port = proxy.port();
     return options;
   }
   void loseTheReply(IFencedStore& store) {
-    const auto transaction = store.begin(office.term).value();
+    const auto transaction = store.begin(leadership.term).value();
     ASSERT_THAT(transaction->put("k", "in doubt"), succeeds());
     proxy.drop(Direction::toClient);
     auto committing = std::async(std::launch::async, [&] { return transaction->commit(); });
@@ -182,19 +182,19 @@ class BesideEightLiveLanes : public testing::Test {
 
   PostgresWorld world;
   TcpProxy proxy{world.server().port()};
-  Leader office{throughProxy(world, proxy), 7};
+  Leader leadership{throughProxy(world, proxy), 7};
   Database direct{world.options(), noEvents()};  // the same term, on its own way
 };
 
 TEST_F(BesideEightLiveLanes, ALostReplyOfAnotherLaneIsResolvedAndNoLaneStarves) {
-  ASSERT_THAT(direct.store().claim(office.term), succeeds());
-  const auto lane = office.store().openLane(9);
-  ASSERT_THAT(lane->claim(office.term), succeeds());
+  ASSERT_THAT(direct.store().claim(leadership.term), succeeds());
+  const auto lane = leadership.store().openLane(9);
+  ASSERT_THAT(lane->claim(leadership.term), succeeds());
   loseTheReply(*lane);
-  BusyLanes lanes(direct.store(), office.term, 8);
+  BusyLanes lanes(direct.store(), leadership.term, 8);
 
   const BootTime start = BootClock::now();
-  const Result<CommitFate> fate = lane->resolve(office.term);
+  const Result<CommitFate> fate = lane->resolve(leadership.term);
   const Duration waited = BootClock::now() - start;
 
   ASSERT_THAT(fate, succeeds());
@@ -204,14 +204,14 @@ TEST_F(BesideEightLiveLanes, ALostReplyOfAnotherLaneIsResolvedAndNoLaneStarves) 
 }
 
 TEST_F(BesideEightLiveLanes, TheClaimItselfCommitsAndResolvesToo) {
-  ASSERT_THAT(direct.store().claim(office.term), succeeds());
-  ASSERT_THAT(office.claim(), succeeds());
-  loseTheReply(office.store());
-  BusyLanes lanes(direct.store(), office.term, 8);
+  ASSERT_THAT(direct.store().claim(leadership.term), succeeds());
+  ASSERT_THAT(leadership.claim(), succeeds());
+  loseTheReply(leadership.store());
+  BusyLanes lanes(direct.store(), leadership.term, 8);
 
   const BootTime start = BootClock::now();
-  EXPECT_THAT(office.store().resolve(office.term), succeeds());
-  EXPECT_THAT(office.put("l", "v"), succeeds());
+  EXPECT_THAT(leadership.store().resolve(leadership.term), succeeds());
+  EXPECT_THAT(leadership.put("l", "v"), succeeds());
 
   EXPECT_LT(BootClock::now() - start, wellInTime);
   lanes.awaitOneMoreOfEach();

@@ -26,7 +26,7 @@ constexpr const char* forEver = "exec tail -f /dev/null";
 class Child : public testing::Test {
  protected:
   ChildEnd run(const std::string& command, std::string_view input = {}) {
-    return runChild(guardian, marked.command(command, input)).value();
+    return runChild(supervisor, marked.command(command, input)).value();
   }
   /// Runs a command that rings, and does `then` on another thread when it has.
   template <class Then>
@@ -35,11 +35,11 @@ class Child : public testing::Test {
       rung = doorbell.nextLine();
       then();
     });
-    return runChild(guardian, marked.command(command), limits).value();
+    return runChild(supervisor, marked.command(command), limits).value();
   }
   std::string ring(const std::string& words = "$$") const { return "echo " + words + " > " + doorbell.path() + "; "; }
 
-  Guardian guardian = std::move(Guardian::start().value());
+  Supervisor supervisor = std::move(Supervisor::start().value());
   Marked marked;
   Doorbell doorbell;
   std::string rung;
@@ -57,7 +57,7 @@ TEST_F(Child, IsExecutedWithItsArgumentsAsTheyAre) {
   ChildCommand command = marked.command("");
   command.arguments = {"sh", "-c", "printf '%s.' \"$@\" > " + file, "sh", "a b", "", "$HOME"};
 
-  EXPECT_EQ(runChild(guardian, command).value().exitCode, 0);
+  EXPECT_EQ(runChild(supervisor, command).value().exitCode, 0);
 
   EXPECT_EQ(readFile(file), "a b..$HOME.");
   unlink(file.c_str());
@@ -67,9 +67,9 @@ TEST_F(Child, ThatCannotBeExecutedEndsAsInAShell) {
   testing::internal::CaptureStderr();
   ChildCommand command = marked.command("");
   command.arguments = {"no-such-command"};
-  EXPECT_EQ(runChild(guardian, command).value().exitCode, 127);
+  EXPECT_EQ(runChild(supervisor, command).value().exitCode, 127);
   command.arguments = {"/dev/null"};
-  EXPECT_EQ(runChild(guardian, command).value().exitCode, 126);
+  EXPECT_EQ(runChild(supervisor, command).value().exitCode, 126);
 
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "tenure: no-such-command: No such file or directory\ntenure: /dev/null: Permission denied\n");
@@ -84,7 +84,7 @@ TEST_F(Child, MayGetOurOwnStandardInput) {
   ChildCommand command = marked.command("read a b c && test \"$c\" = own");
   command.passInput = true;
 
-  EXPECT_EQ(runChild(guardian, command).value().exitCode, 0);
+  EXPECT_EQ(runChild(supervisor, command).value().exitCode, 0);
 
   dup2(before, STDIN_FILENO);
   for (const int descriptor : {before, input}) close(descriptor);
@@ -103,7 +103,7 @@ TEST_F(Child, ReadsItsTermFromADescriptorThatEndsWhenItIsAskedToEnd) {
     stop.request_stop();
   });
 
-  EXPECT_EQ(runChild(guardian, command, {.stop = stop.get_token()}).value().exitCode, 0);
+  EXPECT_EQ(runChild(supervisor, command, {.stop = stop.get_token()}).value().exitCode, 0);
 
   EXPECT_EQ(readFile(file), "TENURE_TOKEN=17\nLAST=1\nover\n");
   unlink(file.c_str());
@@ -113,7 +113,7 @@ TEST_F(Child, WhoseTimeIsUpIsNotStarted) {
   const std::string file = temporaryPath("started");
 
   const ChildEnd end =
-      runChild(guardian, marked.command("> " + file), {.until = [] { return BootTime::min(); }}).value();
+      runChild(supervisor, marked.command("> " + file), {.until = [] { return BootTime::min(); }}).value();
 
   EXPECT_EQ(end.cause, EndCause::overdue);
   EXPECT_TRUE(end.killed);
@@ -131,20 +131,20 @@ TEST_F(Child, InAControlGroupOfItsOwnDiesInOneBlowHoweverItForks) {
     stop.request_stop();
   });
 
-  const ChildEnd end = runChild(guardian, command, {.stop = stop.get_token(), .grace = 1ms}).value();
+  const ChildEnd end = runChild(supervisor, command, {.stop = stop.get_token(), .grace = 1ms}).value();
 
   EXPECT_THAT(rung, HasSubstr("/tenure-"));
   EXPECT_TRUE(end.nothingLeft);
   EXPECT_THAT(marked.processes(), IsEmpty());
 }
 
-TEST_F(Child, TellsHowLongItRanWithoutWhatTheGuardianNeededToStartIt) {
-  constexpr Duration late = 40ms;  // a guardian that was stopped is continued after 50 ms
-  signalThrough(openProcess(guardian.pid()), SIGSTOP);
+TEST_F(Child, TellsHowLongItRanWithoutWhatTheSupervisorNeededToStartIt) {
+  constexpr Duration late = 40ms;  // a supervisor that was stopped is continued after 50 ms
+  signalThrough(openProcess(supervisor.pid()), SIGSTOP);
   const BootTime asked = BootClock::now();
   const auto until = [] { return BootTime::max(); };
 
-  const ChildEnd end = runChild(guardian, marked.command("exit 0"), {.until = until}).value();
+  const ChildEnd end = runChild(supervisor, marked.command("exit 0"), {.until = until}).value();
 
   EXPECT_GT(end.ran, Duration::zero());
   EXPECT_LE(end.ran + late, BootClock::now() - asked);
@@ -183,14 +183,14 @@ TEST_F(Child, GetsItsEnvironmentOnTopOfOurs) {
   ChildCommand command = marked.command("test \"$TENURE_GROUP\" = \"a 'b' $HOME=\n\" && test -n \"$PATH\"");
   command.environment.emplace_back("TENURE_GROUP", std::string("a 'b' ") + getenv("HOME") + "=\n");
 
-  EXPECT_EQ(runChild(guardian, command).value().exitCode, 0);
+  EXPECT_EQ(runChild(supervisor, command).value().exitCode, 0);
 }
 
 TEST_F(Child, WithNulInItsEnvironmentIsRefused) {
   ChildCommand command = marked.command("exit 0");
   command.environment.emplace_back("TENURE_GROUP", std::string("a\0b", 3));
 
-  const Result<ChildEnd> end = runChild(guardian, command);
+  const Result<ChildEnd> end = runChild(supervisor, command);
 
   ASSERT_FALSE(end);
   EXPECT_TRUE(end.error().is(Errc::invalidArgument));
@@ -198,7 +198,7 @@ TEST_F(Child, WithNulInItsEnvironmentIsRefused) {
 }
 
 TEST_F(Child, WithTooLongACommandIsRefused) {
-  const Result<ChildEnd> end = runChild(guardian, marked.command(": " + std::string(200'000, 'x')));
+  const Result<ChildEnd> end = runChild(supervisor, marked.command(": " + std::string(200'000, 'x')));
 
   ASSERT_FALSE(end);
   EXPECT_TRUE(end.error().is(Errc::invalidArgument));
@@ -218,7 +218,7 @@ TEST_F(Child, StartsWithDefaultSignals) {
 
 TEST_F(Child, InheritsNothingButItsStandardDescriptors) {
   const int inherited = dup(STDERR_FILENO);  // not close-on-exec
-  const Guardian late = std::move(Guardian::start().value());
+  const Supervisor late = std::move(Supervisor::start().value());
   const std::string report = temporaryPath("descriptors");
 
   runChild(late, marked.command("exec ls /proc/self/fd > " + report)).value();
@@ -231,15 +231,15 @@ TEST_F(Child, InheritsNothingButItsStandardDescriptors) {
 TEST_F(Child, HasASessionOfItsOwn) { EXPECT_EQ(run("test $(cut -d' ' -f6 /proc/$$/stat) = $$").exitCode, 0); }
 
 TEST_F(Child, CountsAsRunningUntilItIsProvenToHaveEnded) {
-  EXPECT_TRUE(guardian.nothingRuns());
+  EXPECT_TRUE(supervisor.nothingRuns());
   std::stop_source stop;
   runAndWhenItRings(ring() + forEver, {.stop = stop.get_token()}, [&] {
-    EXPECT_FALSE(guardian.nothingRuns());
+    EXPECT_FALSE(supervisor.nothingRuns());
     stop.request_stop();
   });
-  EXPECT_TRUE(guardian.nothingRuns());
+  EXPECT_TRUE(supervisor.nothingRuns());
   run("exit 3");
-  EXPECT_TRUE(guardian.nothingRuns());
+  EXPECT_TRUE(supervisor.nothingRuns());
 }
 
 TEST_F(Child, IsAskedToEndWhenAStopIsRequested) {
@@ -293,7 +293,7 @@ TEST_F(Child, EndsAtOnceWhenTheStopCameBeforeIt) {
   std::stop_source stop;
   stop.request_stop();
 
-  EXPECT_EQ(runChild(guardian, marked.command(forEver), {.stop = stop.get_token(), .grace = 1ms}).value().cause,
+  EXPECT_EQ(runChild(supervisor, marked.command(forEver), {.stop = stop.get_token(), .grace = 1ms}).value().cause,
             EndCause::stopAsked);
 }
 
@@ -301,7 +301,7 @@ TEST_F(Child, IsKilledAtItsDeadline) {
   const BootTime until = BootClock::now() + 50ms;
 
   const ChildEnd end =
-      runChild(guardian, marked.command("trap '' TERM; tail -f /dev/null"), {.until = [until] { return until; }})
+      runChild(supervisor, marked.command("trap '' TERM; tail -f /dev/null"), {.until = [until] { return until; }})
           .value();
 
   EXPECT_GE(BootClock::now(), until);
@@ -334,7 +334,7 @@ TEST_F(Child, ThatHasRunForLongMayStillTakeAMomentToDie) {
   const ChildLimits limits{.until = [&] { return BootClock::now() < lostAt ? BootTime::max() : BootTime::min(); },
                            .answer = 2s};
 
-  const Result<ChildEnd> end = runChild(guardian, marked.command(forEver), limits);
+  const Result<ChildEnd> end = runChild(supervisor, marked.command(forEver), limits);
 
   ASSERT_TRUE(end) << end.error().message();
   EXPECT_EQ(end->cause, EndCause::overdue);
@@ -362,7 +362,7 @@ TEST_F(Child, LeavesNothingBehindWhenItEndsByItself) {
 TEST_F(Child, IsKilledEvenWhenItIsStopped) {
   const ChildCommand stopsItself = marked.command("(trap '' TERM; kill -STOP $(sh -c 'echo $PPID')) & exit 2");
 
-  EXPECT_EQ(runChild(guardian, stopsItself, {.grace = 20ms}).value().exitCode, 2);
+  EXPECT_EQ(runChild(supervisor, stopsItself, {.grace = 20ms}).value().exitCode, 2);
 
   EXPECT_THAT(marked.processes(), IsEmpty());
 }
@@ -375,7 +375,7 @@ TEST_F(Child, AHundredTimesLeavesNoProcessAndNoDescriptor) {
 
   EXPECT_EQ(openDescriptors(), descriptors);
   EXPECT_THAT(marked.processes(), IsEmpty());
-  for (const pid_t keeper : childrenOf(guardian.pid())) EXPECT_TRUE(hasEnded(keeper));
+  for (const pid_t shim : childrenOf(supervisor.pid())) EXPECT_TRUE(hasEnded(shim));
 }
 
 TEST_F(Child, RunsBesideOthers) {
@@ -383,7 +383,7 @@ TEST_F(Child, RunsBesideOthers) {
   std::array<std::optional<int>, 4> codes;
   for (std::size_t i = 0; i < codes.size(); ++i)
     threads.emplace_back(
-        [&, i] { codes[i] = runChild(guardian, marked.command("exit " + std::to_string(i))).value().exitCode; });
+        [&, i] { codes[i] = runChild(supervisor, marked.command("exit " + std::to_string(i))).value().exitCode; });
   threads.clear();
 
   EXPECT_THAT(codes, testing::ElementsAre(0, 1, 2, 3));

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "process/descriptor.hpp"
-#include "process/line.hpp"
+#include "process/ipc_channel.hpp"
 #include "process/process_identity.hpp"
 #include "process/process_tree.hpp"
 #include "processes.hpp"
@@ -22,22 +22,22 @@ namespace {
 class Holder {
  public:
   Holder() {
-    auto ends = std::move(Line::makePair().value());
+    auto ends = std::move(IpcChannel::makePair().value());
     pid_ = fork();
     if (pid_ == 0) {
       ends.first.close();
       inotify_add_watch(inotify_init1(IN_CLOEXEC), "/", IN_MODIFY);
-      ends.second.letGoFirst();
+      ends.second.closeFirst();
       std::thread([] {
         while (true) pause();
       }).detach();
       static_cast<void>(ends.second.send("ready"));
       while (true) pause();
     }
-    line_ = std::move(ends.first);
+    channel_ = std::move(ends.first);
     ends.second.close();
     handle_ = openProcess(pid_);
-    EXPECT_TRUE(line_.receive());
+    EXPECT_TRUE(channel_.receive());
   }
   ~Holder() {
     send(SIGKILL);
@@ -46,11 +46,11 @@ class Holder {
 
   pid_t pid() const { return pid_; }
   void send(int signal) const { signalThrough(handle_, signal); }
-  bool lineEnds() const { return !line_.receive(); }
+  bool lineEnds() const { return !channel_.receive(); }
 
  private:
   pid_t pid_ = -1;
-  Line line_;
+  IpcChannel channel_;
   Descriptor handle_;
 };
 

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "process/line.hpp"
+#include "process/ipc_channel.hpp"
 
 namespace tenure {
 namespace {

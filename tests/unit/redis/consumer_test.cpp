@@ -67,26 +67,26 @@ TEST_F(NumberedWork, IsDoneOnceAndInOrderThoughTheServerIsKilledAgainAndAgain) {
 }
 
 TEST_F(NumberedWork, PassesFromLeaderToLeaderWhileTheOldOnesGoOnTrying) {
-  struct Office {
+  struct Leadership {
     std::unique_ptr<redis::Database> database;
     std::unique_ptr<Consumer> consumer;
     TestTerm term;
   };
-  std::vector<Office> offices;
+  std::vector<Leadership> leaderships;
   for (int token = 1; token <= 20; ++token) {
     produce(50);
     auto database = std::make_unique<redis::Database>(server_.options(), noEvents());
     auto consumer = consumerOn(*database);
-    offices.push_back({std::move(database), std::move(consumer), TestTerm(token)});
-    Office& current = offices.back();
+    leaderships.push_back({std::move(database), std::move(consumer), TestTerm(token)});
+    Leadership& current = leaderships.back();
     current.consumer->inaugurate(current.term);
     current.consumer->execute(current.term);
     if (token == 1) continue;
     produce(5);  // for the predecessor to stumble over
-    Office& stale = offices[offices.size() - 2];
+    Leadership& stale = leaderships[leaderships.size() - 2];
     EXPECT_THROW(while (true) stale.consumer->execute(stale.term), EndTerm);
   }
-  while (done() < produced_) offices.back().consumer->execute(offices.back().term);
+  while (done() < produced_) leaderships.back().consumer->execute(leaderships.back().term);
 
   EXPECT_EQ(done(), produced_);
   EXPECT_EQ(waiting(), "0");

@@ -82,10 +82,10 @@ TEST_F(Keeping, AnIdIsForgottenAfterTheHorizonAndNothingElseEver) {
 TEST_F(Keeping, WithoutAHorizonAnIdStays) {
   redis::Options options = world_.options();
   options.keepIdsFor = {};
-  Leader keeper(options, TestTerm(8));
-  ASSERT_THAT(keeper.claim(), succeeds());
+  Leader shim(options, TestTerm(8));
+  ASSERT_THAT(shim.claim(), succeeds());
 
-  ASSERT_EQ(admit(keeper, "m").value(), Admission::fresh);
+  ASSERT_EQ(admit(shim, "m").value(), Admission::fresh);
 
   EXPECT_EQ(world_.server().ask({"PTTL", idKey("m")}), "-1");
 }
@@ -94,12 +94,12 @@ TEST_F(Keeping, KeysAreCountedUntilTheHourOfTheirExpiryIsOver) {
   for (const char* id : {"a", "b", "c", "a"}) ASSERT_THAT(admit(leader_, id), succeeds());
   redis::Options forEver = world_.options();
   forEver.keepIdsFor = {};
-  Leader keeper(forEver, TestTerm(8));
-  ASSERT_THAT(keeper.claim(), succeeds());
-  ASSERT_THAT(admit(keeper, "d"), succeeds());
+  Leader shim(forEver, TestTerm(8));
+  ASSERT_THAT(shim.claim(), succeeds());
+  ASSERT_THAT(admit(shim, "d"), succeeds());
   world_.server().ask({"HINCRBY", world_.key("key-count"), "480000", "1000"});  // in 2024
 
-  const Pruned counted = keeper.store().prune(keeper.term(), {}).value();
+  const Pruned counted = shim.store().prune(shim.term(), {}).value();
 
   EXPECT_EQ(counted.looked, 4U);
   EXPECT_EQ(counted.removed, 0U);

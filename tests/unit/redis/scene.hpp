@@ -23,7 +23,7 @@ inline NewMessage newMessage(const std::string& id, const std::string& body = "b
   return {MessageId{id}, GroupId{"group"}, body, {}};
 }
 
-/// One replica in office, on a connection of its own.
+/// One replica as leader, on a connection of its own.
 class Leader {
  public:
   Leader(const redis::Options& options, const TestTerm& term, IEventSink& events = noEvents())

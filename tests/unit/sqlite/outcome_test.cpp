@@ -71,8 +71,7 @@ class CommitOnAFailingDisk : public testing::TestWithParam<Truncation> {
   test::SqliteWorld world_;
   test::TestTerm term_{7};
 };
-INSTANTIATE_TEST_SUITE_P(Moments, CommitOnAFailingDisk,
-                         testing::Values(Truncation::failsBefore, Truncation::failsAfter));
+INSTANTIATE_TEST_SUITE_P(Nows, CommitOnAFailingDisk, testing::Values(Truncation::failsBefore, Truncation::failsAfter));
 
 TEST_P(CommitOnAFailingDisk, IsUnknownUntilItIsResolved) {
   Database database(world_.options(), noEvents());

@@ -111,17 +111,17 @@ TEST_F(EarlierVersion, WhatItKeptOfAConsumerAmongOtherRecordsHasAPlaceOfItsOwn) 
   const std::vector<ConsumerStreak> streaks = admin->streaks().value();
   ASSERT_EQ(streaks.size(), 1U);
   EXPECT_EQ(streaks[0].streak.deaths, 20);
-  EXPECT_EQ(streaks[0].streak.state, DeadLetterStreak::State::stopped);
+  EXPECT_EQ(streaks[0].streak.state, DeadLetterStreakRecord::State::stopped);
   EXPECT_THAT(admin->resume(ConsumerName{"c"}), succeeds());
   test::Replica leader = world.open();
   ASSERT_THAT(leader.store->claim(*test::TestTerm(18)), succeeds());
   const ConsumerFacts facts = leader.store->consumerState(ConsumerName{"c"}).value().facts;
   EXPECT_TRUE(facts.window == (RecoveryWindow{.front = 512, .lanes = 4, .window = 9000}));
-  EXPECT_TRUE(facts.streak == (DeadLetterStreak{.deaths = 20,
-                                                .lastReason = "its process died",
-                                                .firstAt = WallTime{std::chrono::milliseconds{3}},
-                                                .lastAt = WallTime{std::chrono::milliseconds{4}},
-                                                .state = DeadLetterStreak::State::resumed}));
+  EXPECT_TRUE(facts.streak == (DeadLetterStreakRecord{.deaths = 20,
+                                                      .lastReason = "its process died",
+                                                      .firstAt = WallTime{std::chrono::milliseconds{3}},
+                                                      .lastAt = WallTime{std::chrono::milliseconds{4}},
+                                                      .state = DeadLetterStreakRecord::State::resumed}));
   EXPECT_TRUE(facts.clock == (ClockLook{.isStores = true,
                                         .wall = WallTime{std::chrono::milliseconds{6}},
                                         .bootId = "0b-17",

@@ -37,13 +37,13 @@ class Meanwhile {
     sqlite3_auto_extension(reinterpret_cast<void (*)()>(&onOpen));
   }
   ~Meanwhile() {
-    letGo();
+    release();
     for (const int each : {go_[0], go_[1], done_[0], done_[1]}) close(each);
   }
   Meanwhile(const Meanwhile&) = delete;
   Meanwhile& operator=(const Meanwhile&) = delete;
 
-  void letGo() {
+  void release() {
     sqlite3_reset_auto_extension();
     if (current == nullptr) return;
     current = nullptr;
@@ -120,7 +120,7 @@ TEST_F(SpoolOpenedByTwo, IsNotSetAsideWhileTheOtherHasItThoughItIsDamaged) {
   EXPECT_TRUE(other.didIt());
   EXPECT_THAT(events.of<SpoolDamaged>(), IsEmpty());
   EXPECT_THAT(spool->figures().messages, 200U);
-  other.letGo();
+  other.release();
   EXPECT_GT(idsIn(*spool).size(), 150U);
   EXPECT_THAT(events.of<SpoolDamaged>(), SizeIs(1));
 }

@@ -47,8 +47,9 @@ TEST(Encoding, WhatARowOfAnEarlierVersionLacksIsZero) {
 TEST(Encoding, FactsOfOneKindAreToldApartByTheirNames) {
   const ConsumerName books{"books"};
   const std::vector<Row> rows{
-      factRow(books, RecoveryWindow{.front = 3, .lanes = 2, .window = 5}),
-      factRow(books, DeadLetterStreak{.deaths = 1, .lastReason = "no", .state = DeadLetterStreak::State::stopped}),
+      factRow(books, RecoveryWindow{.unrecordedWindow = 3, .lanes = 2, .window = 5}),
+      factRow(books,
+              DeadLetterStreakRecord{.deaths = 1, .lastReason = "no", .state = DeadLetterStreakRecord::State::stopped}),
       factRow(books, ClockLook{.isStores = true, .bootId = "0b", .sinceBoot = std::chrono::milliseconds{7}})};
   std::set<std::string> names;
   for (std::size_t place = 0; place < factTables.size(); ++place) {

@@ -46,7 +46,7 @@ class DispatcherCoalescing : public DispatcherScene {
     held[lane].clear();
     dispatcher.release(lane);
   }
-  static Dispatcher::Limits limits() { return {.messages = 100, .bytes = 100'000, .front = 2}; }
+  static Dispatcher::Limits limits() { return {.messages = 100, .bytes = 100'000, .unrecordedWindow = 2}; }
 
   Dispatcher dispatcher{limits(), 4, Coalescer("key", 1'000)};
 };
@@ -170,17 +170,17 @@ TEST_F(DispatcherCoalescing, AnHeirIsNotInTheFrontWhereverItsPredecessorWas) {
   finish(1, true);
   look();
 
-  const Dispatcher::Share share = dispatcher.take(1, 10, start);
+  const Dispatcher::Assignment share = dispatcher.take(1, 10, start);
 
   EXPECT_THAT(idsOf(share.messages), ElementsAre("a2"));
-  EXPECT_EQ(share.covered, 0U);
+  EXPECT_EQ(share.startable, 0U);
   dispatcher.park(1, share.messages, start);
   look();
-  EXPECT_EQ(dispatcher.take(1, 10, start).covered, 0U);
+  EXPECT_EQ(dispatcher.take(1, 10, start).startable, 0U);
 }
 
 TEST_F(DispatcherCoalescing, ReadsNoMoreThanAPageAtATime) {
-  Dispatcher wide{{.messages = 5'000, .bytes = 100'000, .front = 2}, 4, Coalescer("key", 1'000)};
+  Dispatcher wide{{.messages = 5'000, .bytes = 100'000, .unrecordedWindow = 2}, 4, Coalescer("key", 1'000)};
 
   EXPECT_EQ(wide.room(), Coalescer::page);
 }

@@ -17,7 +17,7 @@ class DispatcherScene : public testing::Test {
     for (const Message& message : messages) ids.push_back(message.id.value);
     return ids;
   }
-  Dispatcher::Share hold(std::size_t lane, Dispatcher::Share share) {
+  Dispatcher::Assignment hold(std::size_t lane, Dispatcher::Assignment share) {
     held[lane].insert(held[lane].end(), share.messages.begin(), share.messages.end());
     return share;
   }

@@ -30,7 +30,7 @@ class DispatcherTest : public DispatcherScene {
     }
     dispatcher.receive(std::move(messages));
   }
-  Dispatcher::Share take(std::size_t lane, std::size_t max = 10, BootTime now = start) {
+  Dispatcher::Assignment take(std::size_t lane, std::size_t max = 10, BootTime now = start) {
     return hold(lane, dispatcher.take(lane, max, now));
   }
   std::vector<std::string> taken(std::size_t lane, std::size_t max = 10, BootTime now = start) {
@@ -41,7 +41,7 @@ class DispatcherTest : public DispatcherScene {
     dispatcher.release(lane);
   }
 
-  Dispatcher dispatcher{{.messages = 100, .bytes = 1000, .front = 3}, 4};
+  Dispatcher dispatcher{{.messages = 100, .bytes = 1000, .unrecordedWindow = 3}, 4};
 };
 
 TEST_F(DispatcherTest, GivesALaneMessagesOfOneGroupInTheirOrder) {
@@ -68,7 +68,7 @@ TEST_F(DispatcherTest, ACopyWaitsForTheCommitOfTheFirstOne) {
 
 TEST_F(DispatcherTest, ACopyWaitsWhileTheFirstOneIsParked) {
   receive({"-1", "-1"});
-  const Dispatcher::Share first = take(1);
+  const Dispatcher::Assignment first = take(1);
   dispatcher.park(1, first.messages, start + 1s);
 
   EXPECT_THAT(taken(2), IsEmpty());
@@ -262,9 +262,9 @@ TEST_F(DispatcherTest, WhatIsHeldBackGoesAtOnceWhenATokenComesBack) {
 TEST_F(DispatcherTest, CoversWhatIsInTheFrontOfTheWindow) {
   receive({"a1", "a2", "b1", "b2", "c1"});
 
-  EXPECT_EQ(take(1).covered, 2U);
-  EXPECT_EQ(take(2).covered, 1U);
-  EXPECT_EQ(take(3).covered, 0U);
+  EXPECT_EQ(take(1).startable, 2U);
+  EXPECT_EQ(take(2).startable, 1U);
+  EXPECT_EQ(take(3).startable, 0U);
 }
 
 TEST_F(DispatcherTest, MovesItsFrontWithWhatIsAcknowledgedInWhateverOrder) {
@@ -273,9 +273,9 @@ TEST_F(DispatcherTest, MovesItsFrontWithWhatIsAcknowledgedInWhateverOrder) {
   take(2);
   finish(2, 2);
 
-  EXPECT_EQ(take(2).covered, 1U);  // c1: with a1 and d1 it is the front now
-  EXPECT_EQ(take(3).covered, 1U);
-  EXPECT_EQ(take(3).covered, 0U);
+  EXPECT_EQ(take(2).startable, 1U);  // c1: with a1 and d1 it is the front now
+  EXPECT_EQ(take(3).startable, 1U);
+  EXPECT_EQ(take(3).startable, 0U);
 }
 
 TEST_F(DispatcherTest, HandsOutSuspectsAloneAndInTheOrderOfTheSource) {
@@ -319,11 +319,11 @@ TEST_F(DispatcherTest, KeepsInItsFrontWhatTheSourceDoesNotKnowToBeDone) {
   dispatcher.release(0);
   take(1), take(2);
 
-  EXPECT_EQ(take(3).covered, 0U) << "a successor's front would end before it";
+  EXPECT_EQ(take(3).startable, 0U) << "a successor's front would end before it";
   dispatcher.park(3, held[3], start);
   dispatcher.confirm(1);
 
-  EXPECT_EQ(dispatcher.take(3, 1, start).covered, 1U);
+  EXPECT_EQ(dispatcher.take(3, 1, start).startable, 1U);
 }
 
 TEST_F(DispatcherTest, HandsOutWhatIsBeforeASuspectInItsGroupWithIt) {

@@ -35,8 +35,8 @@ class IntakeTest : public testing::Test {
     intake.leave(received.entry.number, received.entry.message, true, sourceKnows);
   }
 
-  Intake plain{{.messages = 4, .bytes = 100, .front = 2}, std::nullopt};
-  Intake coalescing{{.messages = 10, .bytes = 100, .front = 2}, Coalescer("", 1'000)};
+  Intake plain{{.messages = 4, .bytes = 100, .unrecordedWindow = 2}, std::nullopt};
+  Intake coalescing{{.messages = 10, .bytes = 100, .unrecordedWindow = 2}, Coalescer("", 1'000)};
 };
 
 TEST_F(IntakeTest, HasRoomForSoManyMessagesAndSoManyBytes) {

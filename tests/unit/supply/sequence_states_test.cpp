@@ -67,16 +67,16 @@ class DispatcherVisits : public testing::Test {
     message.position = ++position;
     dispatcher.receive({message});
   }
-  Dispatcher::Share take(std::size_t lane, BootTime now = start) { return dispatcher.take(lane, 4, now); }
+  Dispatcher::Assignment take(std::size_t lane, BootTime now = start) { return dispatcher.take(lane, 4, now); }
 
-  Dispatcher dispatcher{{.messages = 100, .bytes = 1000, .front = 3}, 4};
+  Dispatcher dispatcher{{.messages = 100, .bytes = 1000, .unrecordedWindow = 3}, 4};
   std::int64_t position = 0;
 };
 
 TEST_F(DispatcherVisits, AreOfOneLaneAtATime) {
   dispatcher.owe("a", 7);
 
-  const Dispatcher::Share visit = take(1);
+  const Dispatcher::Assignment visit = take(1);
   EXPECT_TRUE(visit.isVisit);
   EXPECT_EQ(visit.group, "a");
   EXPECT_EQ(visit.allowed, 4U) << "no more than asked for";
@@ -93,7 +93,7 @@ TEST_F(DispatcherVisits, ToAGapAreNotOwedAnyMoreWhenSomethingCame) {
   dispatcher.owe("a", 0);
   receive("a1");
 
-  const Dispatcher::Share share = take(1);
+  const Dispatcher::Assignment share = take(1);
 
   EXPECT_FALSE(share.isVisit);
   EXPECT_EQ(share.messages.size(), 1U);

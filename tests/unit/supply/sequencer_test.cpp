@@ -152,7 +152,7 @@ TEST_F(SequencerTest, WhatIsInHandIsNotLoadedAgain) {
   settle(1);
   commit();
 
-  sequencer.took(*sequencer.ready(1));
+  sequencer.onTaken(*sequencer.ready(1));
 
   EXPECT_THAT(readyNumbers(), IsEmpty());
   EXPECT_EQ(sequencer.turnOf(numbered(2)), Turn::next);

@@ -1,4 +1,4 @@
-/// Moments to count from.
+/// Nows to count from.
 #pragma once
 
 #include "tenure/values.hpp"

@@ -69,7 +69,7 @@ CREATE TABLE tenure_key(
 CREATE TABLE tenure_attempt(
   queue bigint NOT NULL, consumer text NOT NULL, id bytea NOT NULL,
   attempts bigint NOT NULL, last_error bytea NOT NULL, first_at bigint NOT NULL, last_at bigint NOT NULL,
-  standing bigint NOT NULL DEFAULT 0,  -- 0 retrying, 1 blocked, 2 released
+  state bigint NOT NULL DEFAULT 0,  -- 0 retrying, 1 blocked, 2 released
   begun_by bigint NOT NULL DEFAULT 0,  -- token of the term that began an attempt whose end is not known yet
   process_died bigint NOT NULL DEFAULT 0,  -- 1: in the last attempt
   postponed bigint NOT NULL DEFAULT 0, postponed_since bigint NOT NULL DEFAULT 0,
@@ -91,7 +91,7 @@ CREATE TABLE tenure_window(
 CREATE TABLE tenure_streak(
   queue bigint NOT NULL, consumer text NOT NULL,
   deaths bigint NOT NULL, last_reason bytea NOT NULL, first_at bigint NOT NULL, last_at bigint NOT NULL,
-  standing bigint NOT NULL,        -- 0 counting, 1 stopped, 2 resumed
+  state bigint NOT NULL,        -- 0 counting, 1 stopped, 2 resumed
   PRIMARY KEY(queue, consumer));
 CREATE TABLE tenure_clock(
   queue bigint NOT NULL, consumer text NOT NULL,

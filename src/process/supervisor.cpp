@@ -1,4 +1,4 @@
-#include "process/guardian.hpp"
+#include "process/supervisor.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -18,9 +18,9 @@
 #include "process/control_group.hpp"
 #include "process/descriptor.hpp"
 #include "process/helper.hpp"
-#include "process/keeper.hpp"
 #include "process/process_tree.hpp"
 #include "process/requests.hpp"
+#include "process/shim.hpp"
 
 namespace tenure {
 
@@ -55,16 +55,16 @@ pid_t forkDeaf() noexcept {
 
 }  // namespace
 
-Result<Guardian> Guardian::start(std::span<const std::string> withheld) {
+Result<Supervisor> Supervisor::start(std::span<const std::string> withheld) {
   openStandardDescriptors();
-  Result<std::pair<Line, Line>> ends = Line::makePair();
+  Result<std::pair<IpcChannel, IpcChannel>> ends = IpcChannel::makePair();
   if (!ends) return ends.error();
   Descriptor tool = openProcess(getpid());
   if (!tool) return failed("pidfd_open");
   std::array<int, 2> pipe{};
   if (pipe2(pipe.data(), O_CLOEXEC) != 0) return failed("pipe");
   Descriptor ending{pipe[0]};
-  Descriptor says{pipe[1]};  // the guardian's alone
+  Descriptor says{pipe[1]};  // the supervisor's alone
   const pid_t pid = forkDeaf();
   if (pid < 0) return failed("fork");
   if (pid == 0) {
@@ -73,102 +73,102 @@ Result<Guardian> Guardian::start(std::span<const std::string> withheld) {
   }
   Descriptor process = openProcess(pid);
   if (!process) return failed("pidfd_open");  // it ends as its line does
-  ends->first.letGoFirst();
+  ends->first.closeFirst();
   prctl(PR_SET_CHILD_SUBREAPER, 1);
-  return Guardian(pid, std::move(process), std::move(ends->first), std::move(ending));
+  return Supervisor(pid, std::move(process), std::move(ends->first), std::move(ending));
 }
 
-Guardian::Guardian(Guardian&& other) noexcept
+Supervisor::Supervisor(Supervisor&& other) noexcept
     : pid_(std::exchange(other.pid_, -1)),
       process_(std::move(other.process_)),
-      line_(std::move(other.line_)),
+      channel_(std::move(other.channel_)),
       ending_(std::move(other.ending_)),
       running_(other.running_) {}
 
-Guardian::~Guardian() {
+Supervisor::~Supervisor() {
   if (pid_ < 0) return;
-  line_.close();
+  channel_.close();
   wake();
   constexpr std::chrono::seconds limit{10};  // its own limit for killing is half of this
   waitForEnd(process_, BootClock::now() + limit);
   waitpid(pid_, nullptr, WNOHANG);
 }
 
-void Guardian::wake() const noexcept { signalThrough(process_, SIGCONT); }
+void Supervisor::wake() const noexcept { signalThrough(process_, SIGCONT); }
 
 // A process that ends lets go of its descriptors first, and only then of its children: both have to be seen dead before
 // we have all that they left.
-Result<void> Guardian::clearUpAfter(pid_t keeper, const Descriptor& handle) const {
+Result<void> Supervisor::clearUpAfter(pid_t shim, const Descriptor& handle) const {
   constexpr std::chrono::seconds dying{1};
   constexpr std::chrono::seconds killing{5};
   if (!waitForEnd(process_, BootClock::now() + dying))
-    return Error{Errc::unavailable, "the guardian process could not start the command (out of descriptors?)"};
+    return Error{Errc::unavailable, "the supervisor process could not start the command (out of descriptors?)"};
   const BootTime giveUpAt = BootClock::now() + killing;
   bool proven = false;
-  const bool isUnseen = !handle && keeper > 0 && (kill(keeper, 0) == 0 || errno != ESRCH);
+  const bool isUnseen = !handle && shim > 0 && (kill(shim, 0) == 0 || errno != ESRCH);
   const bool hasEnded = handle ? waitForEnd(handle, giveUpAt) : !isUnseen;
   while (hasEnded && !(proven = endAdopted(pid_, Helper::running())) && BootClock::now() < giveUpAt) {
     constexpr int lookAgainMs = 20;
     poll(nullptr, 0, lookAgainMs);
   }
   if (proven) return {};
-  return Error{Errc::outcomeUnknown, "guardian and keeper were killed; something of the command may still run"};
+  return Error{Errc::outcomeUnknown, "supervisor and shim were killed; something of the command may still run"};
 }
 
-Result<Line> Guardian::spawn(const SpawnRequest& request, const std::array<int, 3>& standard) const {
+Result<IpcChannel> Supervisor::spawn(const SpawnRequest& request, const std::array<int, 3>& standard) const {
   const Result<std::string> bytes = encode(request);
   if (!bytes) return bytes.error();
-  Result<std::pair<Line, Line>> ends = Line::makePair();
+  Result<std::pair<IpcChannel, IpcChannel>> ends = IpcChannel::makePair();
   if (!ends) return ends.error();
   const std::array descriptors{ends->second.descriptor(), standard[0], standard[1], standard[2]};
-  const Result<void> sent = line_.send(*bytes, descriptors);
+  const Result<void> sent = channel_.send(*bytes, descriptors);
   if (sent) return std::move(ends->first);
-  if (!line_.otherEndGone()) return sent.error();
-  return Error{Errc::unsupported, "the guardian process " + std::to_string(pid_) +
+  if (!channel_.otherEndGone()) return sent.error();
+  return Error{Errc::unsupported, "the supervisor process " + std::to_string(pid_) +
                                       " is gone (killed?): no command can be started until this process is restarted"};
 }
 
 namespace {
 
 /// Out of the tool's session and process group, holding nothing of the tool's open.
-void stepAside(const Line& line, const Descriptor& tool, const Descriptor& ending) {
+void stepAside(const IpcChannel& channel, const Descriptor& tool, const Descriptor& ending) {
   setsid();
   signal(SIGCHLD, SIG_DFL);  // were it ignored, the dead would not be reported
-  closeAllBut({line.descriptor(), tool.get(), ending.get()});
+  closeAllBut({channel.descriptor(), tool.get(), ending.get()});
   const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int standard = 0; standard < 3; ++standard) dup2(nothing, standard);
-  prctl(PR_SET_NAME, "tenure-guardian");
+  prctl(PR_SET_NAME, "tenure-supervisor");
   prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
-class GuardianMain {
+class SupervisorMain {
  public:
-  GuardianMain(Line line, Descriptor tool) : line_(std::move(line)), tool_(std::move(tool)) {
+  SupervisorMain(IpcChannel channel, Descriptor tool) : channel_(std::move(channel)), tool_(std::move(tool)) {
     sigset_t childEnded;
     sigemptyset(&childEnded);
     sigaddset(&childEnded, SIGCHLD);
     signals_ = Descriptor{signalfd(-1, &childEnded, SFD_CLOEXEC | SFD_NONBLOCK)};
   }
 
-  /// When the keepers are gone as well.
+  /// When the shims are gone as well.
   void removeGroups() {
-    for (const std::vector<Kept>* all : {&keepers_, &lost_})
-      for (const Kept& kept : *all) ControlGroup::removeAfter(kept.keeper);
+    for (const std::vector<Kept>* all : {&shims_, &lost_})
+      for (const Kept& kept : *all) ControlGroup::removeAfter(kept.shim);
   }
 
   /// Returns when the tool has closed the line or is dead.
   void serve() {
     while (true) {
-      std::array<pollfd, 3> waited{pollfd{line_.descriptor(), POLLIN, 0}, pollfd{tool_.get(), POLLIN, 0},
+      std::array<pollfd, 3> waited{pollfd{channel_.descriptor(), POLLIN, 0}, pollfd{tool_.get(), POLLIN, 0},
                                    pollfd{signals_.get(), POLLIN, 0}};
       if (poll(waited.data(), waited.size(), lost_.empty() ? -1 : lookAgainMs) < 0) continue;
       if (waited[1].revents != 0) return;
       if (waited[2].revents != 0) reap();
       if (!lost_.empty()) answerForTheLost();
       if (waited[0].revents == 0) continue;
-      std::optional<Line::Packet> packet = line_.receive();
+      std::optional<IpcChannel::Packet> packet = channel_.receive();
       if (!packet) return;
-      startKeeper(std::move(*packet));
+      startShim(std::move(*packet));
     }
   }
 
@@ -176,31 +176,31 @@ class GuardianMain {
   static constexpr int lookAgainMs = 20;
   static constexpr std::chrono::seconds giveUpAfter{5};
 
-  /// A keeper, and its end of the child's line: somebody has to answer for it if it is killed.
+  /// A shim, and its end of the child's line: somebody has to answer for it if it is killed.
   struct Kept {
-    pid_t keeper = 0;
-    Line line;
+    pid_t shim = 0;
+    IpcChannel channel;
     BootTime giveUpAt{};
   };
 
-  void startKeeper(Line::Packet packet) {
+  void startShim(IpcChannel::Packet packet) {
     const std::optional<SpawnRequest> request = decodeSpawnRequest(packet.bytes);
     if (!request || packet.descriptors.size() != 4) return;  // the child's line closes and says so
     if (request->controlGroup) clearUpBeforeTheFirst();
     std::vector<Descriptor>& passed = packet.descriptors;
-    Line childLine{std::move(passed[0])};
-    const pid_t keeper = fork();
-    if (keeper == 0)
-      keep(std::move(childLine), *request, {std::move(passed[1]), std::move(passed[2]), std::move(passed[3])});
-    if (keeper > 0) return keepers_.push_back({keeper, std::move(childLine)});
-    static_cast<void>(childLine.sendRecord(ChildNews{ChildNews::Kind::over, 0, {.startError = errno}}));
+    IpcChannel childChannel{std::move(passed[0])};
+    const pid_t shim = fork();
+    if (shim == 0)
+      keep(std::move(childChannel), *request, {std::move(passed[1]), std::move(passed[2]), std::move(passed[3])});
+    if (shim > 0) return shims_.push_back({shim, std::move(childChannel)});
+    static_cast<void>(childChannel.sendRecord(ChildNews{ChildNews::Kind::over, 0, {.startError = errno}}));
   }
 
-  /// What another guardian could not end any more must not go on beside a command of ours.
+  /// What another supervisor could not end any more must not go on beside a command of ours.
   void clearUpBeforeTheFirst() {
     constexpr std::chrono::seconds once{1};  // a command that follows another one needs no look
     const BootTime now = BootClock::now();
-    if (keepers_.empty() && now >= lastCommandAt_ + once) ControlGroup::removeAfterTheGone();
+    if (shims_.empty() && now >= lastCommandAt_ + once) ControlGroup::removeAfterTheGone();
     lastCommandAt_ = now;
   }
 
@@ -210,50 +210,49 @@ class GuardianMain {
     }
     int status = 0;
     for (pid_t pid = 0; (pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;) {
-      const auto kept =
-          std::find_if(keepers_.begin(), keepers_.end(), [pid](const Kept& k) { return k.keeper == pid; });
-      if (kept == keepers_.end()) continue;
+      const auto kept = std::find_if(shims_.begin(), shims_.end(), [pid](const Kept& k) { return k.shim == pid; });
+      if (kept == shims_.end()) continue;
       if (WIFSTOPPED(status)) {
         kill(pid, SIGCONT);  // nobody may stop it: its command would have no end
         continue;
       }
       kept->giveUpAt = BootClock::now() + giveUpAfter;
       if (status != 0) lost_.push_back(std::move(*kept));  // it was killed, or could not kill
-      keepers_.erase(kept);
+      shims_.erase(kept);
     }
   }
 
-  /// What they left behind is the guardian's own now, and nobody knows whose: none has ended before all of it has.
+  /// What they left behind is the supervisor's own now, and nobody knows whose: none has ended before all of it has.
   void answerForTheLost() {
     const bool noneLeft = endAdopted(getpid());
     std::erase_if(lost_, [&](Kept& lost) {
-      const bool nothingLeft = ControlGroup::removeAfter(lost.keeper) && noneLeft;  // the group dies in any case
+      const bool nothingLeft = ControlGroup::removeAfter(lost.shim) && noneLeft;  // the group dies in any case
       if (!nothingLeft && BootClock::now() < lost.giveUpAt) return false;
       const ChildReport report{SIGKILL, EndCause::shimLost, true, nothingLeft};
-      if (lost.line.descriptor() >= 0)
-        static_cast<void>(lost.line.sendRecord(ChildNews{ChildNews::Kind::over, lost.keeper, report}));
-      lost.line.close();
+      if (lost.channel.descriptor() >= 0)
+        static_cast<void>(lost.channel.sendRecord(ChildNews{ChildNews::Kind::over, lost.shim, report}));
+      lost.channel.close();
       return nothingLeft;
     });
   }
 
-  Line line_;
+  IpcChannel channel_;
   Descriptor tool_;
   Descriptor signals_;
   BootTime lastCommandAt_{};
-  std::vector<Kept> keepers_;
-  std::vector<Kept> lost_;  // whose keepers are gone and something of their commands may not be
+  std::vector<Kept> shims_;
+  std::vector<Kept> lost_;  // whose shims are gone and something of their commands may not be
 };
 
 }  // namespace
 
-void guard(Line line, Descriptor tool, Descriptor ending) noexcept {
-  stepAside(line, tool, ending);
-  GuardianMain guardian(std::move(line), std::move(tool));
-  guardian.serve();
+void guard(IpcChannel channel, Descriptor tool, Descriptor ending) noexcept {
+  stepAside(channel, tool, ending);
+  SupervisorMain supervisor(std::move(channel), std::move(tool));
+  supervisor.serve();
   const bool nothingLeft = endDescendants();
   const bool said = nothingLeft && write(ending.get(), "", 1) == 1;
-  guardian.removeGroups();
+  supervisor.removeGroups();
   _exit(said ? 0 : 1);
 }
 

@@ -1,15 +1,15 @@
-#include "process/line.hpp"
+#include "process/ipc_channel.hpp"
 
 #include <gtest/gtest.h>
 
 namespace tenure {
 namespace {
 
-TEST(Line, WhatWasSaidBeforeTheEndIsHeardAlsoWhenTheOtherEndLeftSomethingUnread) {
-  auto [tool, keeper] = Line::makePair().value();
+TEST(IpcChannel, WhatWasSaidBeforeTheEndIsHeardAlsoWhenTheOtherEndLeftSomethingUnread) {
+  auto [tool, shim] = IpcChannel::makePair().value();
   ASSERT_TRUE(tool.send("an order"));
-  ASSERT_TRUE(keeper.send("the report"));
-  keeper.close();
+  ASSERT_TRUE(shim.send("the report"));
+  shim.close();
 
   const auto report = tool.receive();
 

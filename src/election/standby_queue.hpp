@@ -15,7 +15,7 @@
 
 namespace tenure {
 
-class StandbyLine {
+class StandbyQueue {
  public:
   struct StandbyEntry {
     std::string name;
@@ -27,7 +27,7 @@ class StandbyLine {
     std::string differs{};     // from us, in what
     BootTime seen{};           // first
 
-    /// Empty: the office may go there.
+    /// Empty: the leadership may go there.
     std::string whyNot() const { return whyNotFollow(record.readiness, record.whyNot, differs); }
     std::string called() const;
   };
@@ -39,7 +39,7 @@ class StandbyLine {
   };
 
   /// The leader's own record: the others are compared with it.
-  explicit StandbyLine(CandidateRecord ours = {}) : ours_(std::move(ours)) {}
+  explicit StandbyQueue(CandidateRecord ours = {}) : ours_(std::move(ours)) {}
 
   /// Takes in a list. Afterwards `unanswered()` names the children that have to be read: those that are new, and those
   /// that were not known to be ready; with `anew` all of them.
@@ -54,7 +54,7 @@ class StandbyLine {
   std::vector<StandbyEntry> behind(std::int64_t czxid) const;
   /// The candidacy with that znode; null: it is not known.
   const StandbyEntry* find(const std::string& name) const;
-  /// `to` if it is given, else the first behind `czxid` to whom the office may go; none of the znodes `without`.
+  /// `to` if it is given, else the first behind `czxid` to whom the leadership may go; none of the znodes `without`.
   Successor successor(std::int64_t czxid, const std::optional<CandidateUuid>& to,
                       const std::set<std::string>& without = {}) const;
   /// The same without a target: the first of the newest version, where one of it may follow.

@@ -36,16 +36,16 @@ struct Reaped {
   bool nothingLeft = false;
 };
 struct Tick {};
-using KeeperInput = std::variant<StopAsked, DeadlineMoved, ToolGone, Reaped, Tick>;
+using ShimInput = std::variant<StopAsked, DeadlineMoved, ToolGone, Reaped, Tick>;
 
-enum class KeeperAction {
+enum class ShimAction {
   terminateAll,  // SIGTERM to every descendant that has had none
   remindAll,     // and once more to those that have executed something since, which forgets a signal
   killAll,       // SIGKILL to every descendant
   finish,        // report and end
 };
 
-class KeeperMachine {
+class ShimMachine {
  public:
   struct Limits {
     BootTime until{BootTime::max()};
@@ -56,11 +56,11 @@ class KeeperMachine {
   static constexpr std::chrono::milliseconds killAgainAfter{20};
   static constexpr std::chrono::milliseconds giveUpAfter{5'000};
 
-  explicit KeeperMachine(const Limits& limits) noexcept : limits_(limits) {}
+  explicit ShimMachine(const Limits& limits) noexcept : limits_(limits) {}
 
   /// False: the time is up already, or nearly. It is over then, and the report says so.
   bool mayStart(BootTime now);
-  std::vector<KeeperAction> on(const KeeperInput& input, BootTime now);
+  std::vector<ShimAction> on(const ShimInput& input, BootTime now);
   /// When the next Tick is due.
   BootTime wakeAt() const noexcept;
   /// Meaningful with `finish`.
@@ -70,11 +70,11 @@ class KeeperMachine {
  private:
   enum class Phase { running, terminating, killing, over };
 
-  std::vector<KeeperAction> onReaped(const Reaped& reaped, BootTime now);
-  std::vector<KeeperAction> onTick(BootTime now);
-  std::vector<KeeperAction> terminate(std::optional<EndCause> cause, BootTime now);
-  std::vector<KeeperAction> kill(std::optional<EndCause> cause, BootTime now);
-  std::vector<KeeperAction> finish(bool nothingLeft);
+  std::vector<ShimAction> onReaped(const Reaped& reaped, BootTime now);
+  std::vector<ShimAction> onTick(BootTime now);
+  std::vector<ShimAction> terminate(std::optional<EndCause> cause, BootTime now);
+  std::vector<ShimAction> kill(std::optional<EndCause> cause, BootTime now);
+  std::vector<ShimAction> finish(bool nothingLeft);
   void blame(std::optional<EndCause> cause) noexcept;
   BootTime warnAt() const noexcept;
 

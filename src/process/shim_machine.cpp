@@ -1,20 +1,20 @@
-#include "process/keeper_machine.hpp"
+#include "process/shim_machine.hpp"
 
 #include <algorithm>
 #include <csignal>
 
 namespace tenure {
 
-using Actions = std::vector<KeeperAction>;
+using Actions = std::vector<ShimAction>;
 
-bool KeeperMachine::mayStart(BootTime now) {
+bool ShimMachine::mayStart(BootTime now) {
   if (now < warnAt()) return true;
   report_ = {.waitStatus = SIGKILL, .cause = EndCause::overdue, .killed = true};
   phase_ = Phase::over;
   return false;
 }
 
-Actions KeeperMachine::on(const KeeperInput& input, BootTime now) {
+Actions ShimMachine::on(const ShimInput& input, BootTime now) {
   if (phase_ == Phase::over) return {};
   if (std::holds_alternative<StopAsked>(input)) return terminate(EndCause::stopAsked, now);
   if (const auto* moved = std::get_if<DeadlineMoved>(&input)) {
@@ -29,18 +29,18 @@ Actions KeeperMachine::on(const KeeperInput& input, BootTime now) {
   return onTick(now);
 }
 
-Actions KeeperMachine::onReaped(const Reaped& reaped, BootTime now) {
+Actions ShimMachine::onReaped(const Reaped& reaped, BootTime now) {
   if (reaped.commandStatus) {
     commandEnded_ = true;
     remindAt_ = now + remindAfter;
     report_.waitStatus = *reaped.commandStatus;
   }
   if (reaped.nothingLeft) return finish(true);
-  if (reaped.commandStatus && phase_ == Phase::terminating) return {KeeperAction::terminateAll};
+  if (reaped.commandStatus && phase_ == Phase::terminating) return {ShimAction::terminateAll};
   return commandEnded_ ? terminate(std::nullopt, now) : Actions{};
 }
 
-Actions KeeperMachine::onTick(BootTime now) {
+Actions ShimMachine::onTick(BootTime now) {
   switch (phase_) {
     case Phase::running:
       if (now >= limits_.until) return kill(EndCause::overdue, now);
@@ -50,53 +50,53 @@ Actions KeeperMachine::onTick(BootTime now) {
       if (now >= graceEnd_) return kill(std::nullopt, now);
       if (now < remindAt_) return {};
       remindAt_ = BootTime::max();
-      return {KeeperAction::remindAll};
+      return {ShimAction::remindAll};
     case Phase::killing:
       if (now >= giveUpAt_) return finish(false);
       if (now < killAgainAt_) return {};
       killAgainAt_ = now + killAgainAfter;
-      return {KeeperAction::killAll};
+      return {ShimAction::killAll};
     case Phase::over: break;
   }
   return {};
 }
 
-Actions KeeperMachine::terminate(std::optional<EndCause> cause, BootTime now) {
+Actions ShimMachine::terminate(std::optional<EndCause> cause, BootTime now) {
   if (phase_ != Phase::running) return {};
   blame(cause);
   phase_ = Phase::terminating;
   graceEnd_ = now + limits_.grace;
-  return {KeeperAction::terminateAll};
+  return {ShimAction::terminateAll};
 }
 
-Actions KeeperMachine::kill(std::optional<EndCause> cause, BootTime now) {
+Actions ShimMachine::kill(std::optional<EndCause> cause, BootTime now) {
   if (phase_ == Phase::killing) return {};
   blame(cause);
   report_.killed = !commandEnded_;
   phase_ = Phase::killing;
   killAgainAt_ = now + killAgainAfter;
   giveUpAt_ = now + giveUpAfter;
-  return {KeeperAction::killAll};
+  return {ShimAction::killAll};
 }
 
-Actions KeeperMachine::finish(bool nothingLeft) {
+Actions ShimMachine::finish(bool nothingLeft) {
   phase_ = Phase::over;
   report_.nothingLeft = nothingLeft;
-  return {KeeperAction::finish};
+  return {ShimAction::finish};
 }
 
 /// The first cause stays: a command that ended by itself is not blamed on what came to its leftovers.
-void KeeperMachine::blame(std::optional<EndCause> cause) noexcept {
+void ShimMachine::blame(std::optional<EndCause> cause) noexcept {
   if (cause && !commandEnded_ && phase_ == Phase::running) report_.cause = *cause;
 }
 
-BootTime KeeperMachine::warnAt() const noexcept {
+BootTime ShimMachine::warnAt() const noexcept {
   const bool never = limits_.until == BootTime::max();
   const bool past = limits_.until < BootTime{} + limits_.warning;  // BootTime::min() says "at once"
   return never || past ? limits_.until : limits_.until - limits_.warning;
 }
 
-BootTime KeeperMachine::wakeAt() const noexcept {
+BootTime ShimMachine::wakeAt() const noexcept {
   switch (phase_) {
     case Phase::running: return warnAt();
     case Phase::terminating: return std::min({graceEnd_, limits_.until, remindAt_});

@@ -1,4 +1,4 @@
-#include "election/line.hpp"
+#include "election/standby_queue.hpp"
 
 #include <algorithm>
 
@@ -14,16 +14,16 @@ bool hasSaidSo(const CandidateRecord& record) {
   return mayFollow(record.readiness) && record.readiness != Readiness::unknown;
 }
 
-bool mayBePreferred(const StandbyLine::StandbyEntry& each) {
+bool mayBePreferred(const StandbyQueue::StandbyEntry& each) {
   return each.record.preference == Preference::preferred && each.whyNot().empty();
 }
 
 /// The leadership can be offered to it.
-bool isEligible(const StandbyLine::StandbyEntry& each) { return each.record.knowsBaton && each.whyNot().empty(); }
+bool isEligible(const StandbyQueue::StandbyEntry& each) { return each.record.knowsBaton && each.whyNot().empty(); }
 
 }  // namespace
 
-void StandbyLine::list(const std::vector<std::string>& names, const std::string& own, bool anew) {
+void StandbyQueue::list(const std::vector<std::string>& names, const std::string& own, bool anew) {
   std::map<std::string, StandbyEntry> kept;
   unanswered_.clear();
   for (const std::string& name : names) {
@@ -35,7 +35,7 @@ void StandbyLine::list(const std::vector<std::string>& names, const std::string&
   known_ = std::move(kept);
 }
 
-const StandbyLine::StandbyEntry* StandbyLine::answer(const std::string& name, const Node& node, BootTime now) {
+const StandbyQueue::StandbyEntry* StandbyQueue::answer(const std::string& name, const Node& node, BootTime now) {
   if (unanswered_.erase(name) == 0) return nullptr;
   if (node.stat.ephemeralOwner == 0) {
     lookalikes_.insert(name);
@@ -54,12 +54,12 @@ const StandbyLine::StandbyEntry* StandbyLine::answer(const std::string& name, co
   return isNew ? &entry : nullptr;
 }
 
-void StandbyLine::vanished(const std::string& name) {
+void StandbyQueue::vanished(const std::string& name) {
   unanswered_.erase(name);
   known_.erase(name);
 }
 
-std::vector<StandbyLine::StandbyEntry> StandbyLine::behind(std::int64_t czxid) const {
+std::vector<StandbyQueue::StandbyEntry> StandbyQueue::behind(std::int64_t czxid) const {
   std::vector<StandbyEntry> found;
   for (const auto& [name, entry] : known_)
     if (entry.czxid > czxid) found.push_back(entry);
@@ -67,30 +67,30 @@ std::vector<StandbyLine::StandbyEntry> StandbyLine::behind(std::int64_t czxid) c
   return found;
 }
 
-std::string StandbyLine::StandbyEntry::called() const { return record.known ? escaped(record.id.value) : uuid.value; }
+std::string StandbyQueue::StandbyEntry::called() const { return record.known ? escaped(record.id.value) : uuid.value; }
 
-const StandbyLine::StandbyEntry* StandbyLine::find(const std::string& name) const {
+const StandbyQueue::StandbyEntry* StandbyQueue::find(const std::string& name) const {
   const auto found = known_.find(name);
   return found == known_.end() ? nullptr : &found->second;
 }
 
 /// The version of the replica that was started last. Older replicas are about to be stopped and would hand over again.
-std::string StandbyLine::newestVersion() const {
+std::string StandbyQueue::newestVersion() const {
   const CandidateRecord* newest = &ours_;
   for (const auto& [name, entry] : known_)
     if (isEligible(entry) && entry.record.started > newest->started) newest = &entry.record;
   return newest->version;
 }
 
-StandbyLine::Successor StandbyLine::newestSuccessor(std::int64_t czxid) const {
+StandbyQueue::Successor StandbyQueue::newestSuccessor(std::int64_t czxid) const {
   const std::string newest = newestVersion();
   for (const StandbyEntry& each : behind(czxid))
     if (isEligible(each) && each.record.version == newest) return {each.name, false, {}};
   return successor(czxid, std::nullopt);
 }
 
-StandbyLine::Successor StandbyLine::successor(std::int64_t czxid, const std::optional<CandidateUuid>& to,
-                                              const std::set<std::string>& without) const {
+StandbyQueue::Successor StandbyQueue::successor(std::int64_t czxid, const std::optional<CandidateUuid>& to,
+                                                const std::set<std::string>& without) const {
   Successor nobody;
   if (to) nobody = {{}, true, "it does not stand in line"};
   for (const StandbyEntry& each : behind(czxid)) {
@@ -104,7 +104,7 @@ StandbyLine::Successor StandbyLine::successor(std::int64_t czxid, const std::opt
   return nobody;
 }
 
-std::optional<CandidateUuid> StandbyLine::preferred(std::int64_t czxid, BootTime now) const {
+std::optional<CandidateUuid> StandbyQueue::preferred(std::int64_t czxid, BootTime now) const {
   const std::vector<StandbyEntry> standbys = behind(czxid);
   const auto found = std::find_if(standbys.begin(), standbys.end(), [now](const StandbyEntry& each) {
     return mayBePreferred(each) && now - each.seen >= each.record.preferredAfter;
@@ -112,7 +112,7 @@ std::optional<CandidateUuid> StandbyLine::preferred(std::int64_t czxid, BootTime
   return found == standbys.end() ? std::nullopt : std::optional(found->uuid);
 }
 
-BootTime StandbyLine::preferredAt(std::int64_t czxid) const {
+BootTime StandbyQueue::preferredAt(std::int64_t czxid) const {
   BootTime earliest = BootTime::max();
   for (const StandbyEntry& each : behind(czxid))
     if (mayBePreferred(each)) earliest = std::min(earliest, each.seen + each.record.preferredAfter);

@@ -1,4 +1,4 @@
-#include "process/guardian.hpp"
+#include "process/supervisor.hpp"
 
 #include <gmock/gmock.h>
 #include <poll.h>
@@ -23,14 +23,14 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-/// A process of its own that runs `command` under a guardian, as the tool does.
+/// A process of its own that runs `command` under a supervisor, as the tool does.
 class Tool {
  public:
   explicit Tool(const ChildCommand& command, const ChildLimits& limits = {}) : pid_(fork()) {
     if (pid_ == 0) {
       setpgid(0, 0);
-      const Guardian guardian = std::move(Guardian::start().value());
-      static_cast<void>(runChild(guardian, command, limits));
+      const Supervisor supervisor = std::move(Supervisor::start().value());
+      static_cast<void>(runChild(supervisor, command, limits));
       _exit(0);
     }
     TENURE_ASSERT(pid_ > 1);
@@ -44,14 +44,14 @@ class Tool {
   void send(int signal) const { signalThrough(handle_, signal); }
   void sendToGroup(int signal) const { killpg(pid_, signal); }
   pid_t pid() const noexcept { return pid_; }
-  pid_t guardian() const { return childrenOf(pid_).at(0); }
+  pid_t supervisor() const { return childrenOf(pid_).at(0); }
 
  private:
   const pid_t pid_;
   Descriptor handle_;
 };
 
-class GuardianTest : public testing::Test {
+class SupervisorTest : public testing::Test {
  protected:
   std::string ring(const std::string& words = "$$") const { return "echo " + words + " > " + doorbell.path() + "; "; }
   std::string forEver() const { return ring() + "tail -f /dev/null"; }
@@ -67,43 +67,43 @@ class GuardianTest : public testing::Test {
            "; exec tail -f /dev/null' > /dev/null 2>&1 &); read word < " + up + "; rm " + up + "; " + rest;
   }
 
-  const std::string parentOfKeeper = "$(ps -o ppid= -p $PPID)";  // as the command's shell sees it
+  const std::string parentOfShim = "$(ps -o ppid= -p $PPID)";  // as the command's shell sees it
   Marked marked;
   Doorbell doorbell;
 };
 
-TEST_F(GuardianTest, ToolKilledWithoutAWarningLeavesNothingBehind) {
+TEST_F(SupervisorTest, ToolKilledWithoutAWarningLeavesNothingBehind) {
   Tool tool(marked.command(withDaemon()));
   ASSERT_EQ(doorbell.nextLine(), "daemon");
-  const pid_t guardian = tool.guardian();
+  const pid_t supervisor = tool.supervisor();
 
   tool.send(SIGKILL);
 
   EXPECT_TRUE(marked.allGone());
-  EXPECT_TRUE(hasEnded(guardian));
+  EXPECT_TRUE(hasEnded(supervisor));
 }
 
-TEST_F(GuardianTest, SignalsToTheToolsProcessGroupDoNotReachIt) {
+TEST_F(SupervisorTest, SignalsToTheToolsProcessGroupDoNotReachIt) {
   Tool tool(marked.command(forEver()));
   ASSERT_NE(doorbell.nextLine(), "");
-  const pid_t guardian = tool.guardian();
+  const pid_t supervisor = tool.supervisor();
 
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGKILL}) tool.sendToGroup(signal);
 
-  // Had the guardian died with the group, nobody would have ended the command.
+  // Had the supervisor died with the group, nobody would have ended the command.
   EXPECT_TRUE(marked.allGone());
-  EXPECT_TRUE(hasEnded(guardian));
+  EXPECT_TRUE(hasEnded(supervisor));
 }
 
-TEST_F(GuardianTest, SignalsSentToItAreNotHeard) {
-  const Guardian guardian = std::move(Guardian::start().value());
+TEST_F(SupervisorTest, SignalsSentToItAreNotHeard) {
+  const Supervisor supervisor = std::move(Supervisor::start().value());
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE, SIGTSTP})
-    signalThrough(openProcess(guardian.pid()), signal);
+    signalThrough(openProcess(supervisor.pid()), signal);
 
-  EXPECT_EQ(runChild(guardian, marked.command("exit 8")).value().exitCode, 8);
+  EXPECT_EQ(runChild(supervisor, marked.command("exit 8")).value().exitCode, 8);
 }
 
-TEST_F(GuardianTest, FrozenToolDoesNotKeepACommandAlivePastItsDeadline) {
+TEST_F(SupervisorTest, FrozenToolDoesNotKeepACommandAlivePastItsDeadline) {
   const ChildLimits deadline{.until = [] { return BootClock::now() + 100ms; }};
   Tool tool(marked.command(withDaemon()), deadline);
   ASSERT_EQ(doorbell.nextLine(), "daemon");
@@ -113,51 +113,51 @@ TEST_F(GuardianTest, FrozenToolDoesNotKeepACommandAlivePastItsDeadline) {
   EXPECT_TRUE(marked.allGone());
 }
 
-TEST_F(GuardianTest, EndsWithItsOwner) {
+TEST_F(SupervisorTest, EndsWithItsOwner) {
   pid_t pid = 0;
   {
-    const Guardian guardian = std::move(Guardian::start().value());
-    pid = guardian.pid();
-    EXPECT_EQ(runChild(guardian, marked.command("exit 0")).value().exitCode, 0);
+    const Supervisor supervisor = std::move(Supervisor::start().value());
+    pid = supervisor.pid();
+    EXPECT_EQ(runChild(supervisor, marked.command("exit 0")).value().exitCode, 0);
   }
   EXPECT_EQ(waitpid(pid, nullptr, WNOHANG), -1) << "reaped already";
 }
 
-TEST_F(GuardianTest, KilledOneMeansAClearRefusal) {
-  const Guardian guardian = std::move(Guardian::start().value());
-  signalThrough(openProcess(guardian.pid()), SIGKILL);
-  ASSERT_TRUE(hasEnded(guardian.pid()));
+TEST_F(SupervisorTest, KilledOneMeansAClearRefusal) {
+  const Supervisor supervisor = std::move(Supervisor::start().value());
+  signalThrough(openProcess(supervisor.pid()), SIGKILL);
+  ASSERT_TRUE(hasEnded(supervisor.pid()));
 
-  const Result<ChildEnd> end = runChild(guardian, marked.command("exit 0"));
+  const Result<ChildEnd> end = runChild(supervisor, marked.command("exit 0"));
 
   ASSERT_FALSE(end);
   EXPECT_TRUE(end.error().is(Errc::unsupported));
   EXPECT_THAT(end.error().message(), HasSubstr("is gone"));
 }
 
-TEST_F(GuardianTest, SaysAtItsEndThatNothingIsLeft) {
+TEST_F(SupervisorTest, SaysAtItsEndThatNothingIsLeft) {
   Descriptor childrenGone;
   {
-    const Guardian guardian = std::move(Guardian::start().value());
-    EXPECT_EQ(runChild(guardian, marked.command("exit 0")).value().exitCode, 0);
-    childrenGone = Descriptor{dup(guardian.childrenGone())};
+    const Supervisor supervisor = std::move(Supervisor::start().value());
+    EXPECT_EQ(runChild(supervisor, marked.command("exit 0")).value().exitCode, 0);
+    childrenGone = Descriptor{dup(supervisor.childrenGone())};
   }
   char word = 0;
   EXPECT_EQ(read(childrenGone.get(), &word, 1), 1);
 }
 
-TEST_F(GuardianTest, KilledItProvesNothing) {
-  const Guardian guardian = std::move(Guardian::start().value());
-  signalThrough(openProcess(guardian.pid()), SIGKILL);
+TEST_F(SupervisorTest, KilledItProvesNothing) {
+  const Supervisor supervisor = std::move(Supervisor::start().value());
+  signalThrough(openProcess(supervisor.pid()), SIGKILL);
 
   char word = 0;
-  EXPECT_EQ(read(guardian.childrenGone(), &word, 1), 0) << "the end, without a word";
+  EXPECT_EQ(read(supervisor.childrenGone(), &word, 1), 0) << "the end, without a word";
 }
 
-TEST_F(GuardianTest, CommandOfAKilledGuardianStillDiesWithTheTool) {
+TEST_F(SupervisorTest, CommandOfAKilledSupervisorStillDiesWithTheTool) {
   Tool tool(marked.command(withDaemon()));
   ASSERT_EQ(doorbell.nextLine(), "daemon");
-  signalThrough(openProcess(tool.guardian()), SIGKILL);
+  signalThrough(openProcess(tool.supervisor()), SIGKILL);
   ASSERT_THAT(marked.processes(), SizeIs(testing::Ge(2)));
 
   tool.send(SIGKILL);
@@ -165,29 +165,29 @@ TEST_F(GuardianTest, CommandOfAKilledGuardianStillDiesWithTheTool) {
   EXPECT_TRUE(marked.allGone());
 }
 
-TEST_F(GuardianTest, CommandThatKillsItsKeeperHasEndedWhenNothingOfItIsLeftAndTheNextOneRuns) {
-  const Guardian guardian = std::move(Guardian::start().value());
+TEST_F(SupervisorTest, CommandThatKillsItsShimHasEndedWhenNothingOfItIsLeftAndTheNextOneRuns) {
+  const Supervisor supervisor = std::move(Supervisor::start().value());
 
-  const Result<ChildEnd> end = runChild(guardian, marked.command(withDeafDaemon("kill -KILL $PPID; exec sleep 600")));
+  const Result<ChildEnd> end = runChild(supervisor, marked.command(withDeafDaemon("kill -KILL $PPID; exec sleep 600")));
 
   EXPECT_THAT(marked.processes(), IsEmpty());
   ASSERT_TRUE(end) << end.error().message();
   EXPECT_TRUE(end->nothingLeft);
   EXPECT_EQ(end->description(), "killed: the process that kept it was killed");
-  EXPECT_EQ(runChild(guardian, marked.command("exit 0")).value().exitCode, 0);
+  EXPECT_EQ(runChild(supervisor, marked.command("exit 0")).value().exitCode, 0);
 }
 
-TEST_F(GuardianTest, AKilledKeeperCostsNoOtherCommandItsLife) {
-  const Guardian guardian = std::move(Guardian::start().value());
+TEST_F(SupervisorTest, AKilledShimCostsNoOtherCommandItsLife) {
+  const Supervisor supervisor = std::move(Supervisor::start().value());
   const std::string answer = temporaryPath("answer");
   mkfifo(answer.c_str(), 0600);
   Result<ChildEnd> neighbour = Error{Errc::unavailable, "it has not ended"};
   {
     std::jthread other(
-        [&] { neighbour = runChild(guardian, marked.command(ring() + "read word < " + answer + "; exit 5")); });
+        [&] { neighbour = runChild(supervisor, marked.command(ring() + "read word < " + answer + "; exit 5")); });
     ASSERT_NE(doorbell.nextLine(), "");
 
-    EXPECT_TRUE(runChild(guardian, marked.command("kill -KILL $PPID; exec sleep 600")));
+    EXPECT_TRUE(runChild(supervisor, marked.command("kill -KILL $PPID; exec sleep 600")));
 
     std::ofstream(answer) << "go on\n";
   }
@@ -195,41 +195,41 @@ TEST_F(GuardianTest, AKilledKeeperCostsNoOtherCommandItsLife) {
   EXPECT_EQ(neighbour.value().exitCode, 5);
 }
 
-TEST_F(GuardianTest, CommandThatKillsGuardianAndKeeperHasEndedWhenNothingOfItIsLeft) {
-  const Guardian guardian = std::move(Guardian::start().value());
+TEST_F(SupervisorTest, CommandThatKillsSupervisorAndShimHasEndedWhenNothingOfItIsLeft) {
+  const Supervisor supervisor = std::move(Supervisor::start().value());
 
   const Result<ChildEnd> end =
-      runChild(guardian, marked.command(withDeafDaemon("kill -KILL " + parentOfKeeper + " $PPID; exec sleep 600")));
+      runChild(supervisor, marked.command(withDeafDaemon("kill -KILL " + parentOfShim + " $PPID; exec sleep 600")));
 
   EXPECT_THAT(marked.processes(), IsEmpty());
   ASSERT_TRUE(end) << end.error().message();
   EXPECT_TRUE(end->nothingLeft);
 }
 
-TEST_F(GuardianTest, WhatClearsUpForAKilledGuardianSparesOurOwnHelpers) {
+TEST_F(SupervisorTest, WhatClearsUpForAKilledSupervisorSparesOurOwnHelpers) {
   const std::string program = temporaryPath("helper");
   std::ofstream(program) << "#!/bin/sh\n" << ring("helper") << "exec tail -f /dev/null\n";
   chmod(program.c_str(), 0700);
-  const Guardian guardian = std::move(Guardian::start().value());
+  const Supervisor supervisor = std::move(Supervisor::start().value());
   const Helper helper = std::move(Helper::start(program).value());
   ASSERT_EQ(doorbell.nextLine(), "helper");
 
-  static_cast<void>(runChild(guardian, marked.command("kill -KILL " + parentOfKeeper + " $PPID; exec sleep 600")));
+  static_cast<void>(runChild(supervisor, marked.command("kill -KILL " + parentOfShim + " $PPID; exec sleep 600")));
 
   pollfd ended{helper.process().get(), POLLIN, 0};
   EXPECT_EQ(poll(&ended, 1, 0), 0);
   unlink(program.c_str());
 }
 
-TEST_F(GuardianTest, WhatCannotBeKilledIsNotSaidToBeGone) {
+TEST_F(SupervisorTest, WhatCannotBeKilledIsNotSaidToBeGone) {
   const std::string cell = "/sys/fs/cgroup/freezer/tenure-test-" + std::to_string(getpid());
   if (mkdir(cell.c_str(), 0755) != 0) GTEST_SKIP() << "needs freezer: no control group of version 1 is ours to freeze";
-  const Guardian guardian = std::move(Guardian::start().value());
+  const Supervisor supervisor = std::move(Supervisor::start().value());
   const std::string frozen = "(setsid sh -c 'echo $$ > " + cell + "/tasks; echo FROZEN > " + cell +
                              "/freezer.state' > /dev/null 2>&1 &); while [ \"$(cat " + cell +
                              "/freezer.state)\" != FROZEN ]; do :; done; kill -KILL $PPID; exec sleep 600";
 
-  const Result<ChildEnd> end = runChild(guardian, marked.command(frozen));
+  const Result<ChildEnd> end = runChild(supervisor, marked.command(frozen));
 
   EXPECT_TRUE(end && !end->nothingLeft);
   std::ofstream(cell + "/freezer.state") << "THAWED";
@@ -237,23 +237,23 @@ TEST_F(GuardianTest, WhatCannotBeKilledIsNotSaidToBeGone) {
   rmdir(cell.c_str());
 }
 
-TEST_F(GuardianTest, CommandThatStopsItsKeeperIsKeptAllTheSame) {
-  const Guardian guardian = std::move(Guardian::start().value());
+TEST_F(SupervisorTest, CommandThatStopsItsShimIsKeptAllTheSame) {
+  const Supervisor supervisor = std::move(Supervisor::start().value());
   const BootTime until = BootClock::now() + 10s;
 
   const Result<ChildEnd> end =
-      runChild(guardian, marked.command("kill -STOP $PPID; exit 3"), {.until = [until] { return until; }});
+      runChild(supervisor, marked.command("kill -STOP $PPID; exit 3"), {.until = [until] { return until; }});
 
   ASSERT_TRUE(end) << end.error().message();
   EXPECT_EQ(end->exitCode, 3);
 }
 
-TEST_F(GuardianTest, CommandThatStopsItsKeeperDiesAtItsDeadline) {
-  const Guardian guardian = std::move(Guardian::start().value());
+TEST_F(SupervisorTest, CommandThatStopsItsShimDiesAtItsDeadline) {
+  const Supervisor supervisor = std::move(Supervisor::start().value());
   const BootTime until = BootClock::now() + 200ms;
 
   const Result<ChildEnd> end =
-      runChild(guardian, marked.command(withDeafDaemon("trap '' TERM; kill -STOP $PPID; tail -f /dev/null")),
+      runChild(supervisor, marked.command(withDeafDaemon("trap '' TERM; kill -STOP $PPID; tail -f /dev/null")),
                {.until = [until] { return until; }});
 
   ASSERT_TRUE(end) << end.error().message();
@@ -261,24 +261,24 @@ TEST_F(GuardianTest, CommandThatStopsItsKeeperDiesAtItsDeadline) {
   EXPECT_THAT(marked.processes(), IsEmpty());
 }
 
-TEST_F(GuardianTest, CommandThatStopsGuardianAndKeeperIsKeptAllTheSame) {
-  const Guardian guardian = std::move(Guardian::start().value());
+TEST_F(SupervisorTest, CommandThatStopsSupervisorAndShimIsKeptAllTheSame) {
+  const Supervisor supervisor = std::move(Supervisor::start().value());
   const BootTime until = BootClock::now() + 10s;
 
-  const Result<ChildEnd> end = runChild(guardian, marked.command("kill -STOP " + parentOfKeeper + " $PPID; exit 3"),
+  const Result<ChildEnd> end = runChild(supervisor, marked.command("kill -STOP " + parentOfShim + " $PPID; exit 3"),
                                         {.until = [until] { return until; }});
 
   ASSERT_TRUE(end) << end.error().message();
   EXPECT_EQ(end->exitCode, 3);
 }
 
-TEST_F(GuardianTest, CommandItselfDiesWhenToolGuardianAndKeeperAreKilledAtOneBlow) {
+TEST_F(SupervisorTest, CommandItselfDiesWhenToolSupervisorAndShimAreKilledAtOneBlow) {
   Tool tool(marked.command("trap '' TERM; " + ring("$PPID") + "read forever < /dev/zero"));
-  const pid_t keeper = std::stoi(doorbell.nextLine());
-  const pid_t guardian = tool.guardian();
+  const pid_t shim = std::stoi(doorbell.nextLine());
+  const pid_t supervisor = tool.supervisor();
 
   for (const int signal : {SIGSTOP, SIGKILL})
-    for (const pid_t pid : {guardian, keeper, tool.pid()}) signalThrough(openProcess(pid), signal);
+    for (const pid_t pid : {supervisor, shim, tool.pid()}) signalThrough(openProcess(pid), signal);
 
   EXPECT_TRUE(marked.allGone());
 }

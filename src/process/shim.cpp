@@ -1,4 +1,4 @@
-#include "process/keeper.hpp"
+#include "process/shim.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -20,8 +20,8 @@
 
 #include "base/secret_variables.hpp"
 #include "process/control_group.hpp"
-#include "process/keeper_machine.hpp"
 #include "process/process_tree.hpp"
+#include "process/shim_machine.hpp"
 
 namespace tenure {
 namespace {
@@ -33,10 +33,10 @@ void restoreSignals() noexcept {
   sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-/// The pipe behind SpawnRequest::termDescriptor: the term in lines, and its end of file when the keeper closes it.
+/// The pipe behind SpawnRequest::termDescriptor: the term in lines, and its end of file when the shim closes it.
 struct TermPipe {
   Descriptor command;
-  Descriptor keeper;
+  Descriptor shim;
 };
 
 /// Throws std::system_error.
@@ -44,14 +44,14 @@ TermPipe makeTermPipe(const std::vector<std::string>& lines) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category());
   TermPipe made{Descriptor{ends[0]}, Descriptor{ends[1]}};
-  fcntl(ends[1], F_SETFL, O_NONBLOCK);  // what does not fit is not worth a keeper that waits
+  fcntl(ends[1], F_SETFL, O_NONBLOCK);  // what does not fit is not worth a shim that waits
   for (const std::string& line : lines)
     if (write(ends[1], (line + '\n').data(), line.size() + 1) < 0) break;
   return made;
 }
 
 /// What the command starts with, apart from its request.
-struct Outfit {
+struct SpawnPlan {
   std::array<Descriptor, 3> standard;
   TermPipe term{};
   std::optional<ControlGroup> group{};
@@ -63,14 +63,14 @@ void moveTo(int target, const Descriptor& descriptor) noexcept {
   if (descriptor.get() != target) dup2(descriptor.get(), target);
 }
 
-/// In the command's own process. It dies with its keeper even if that one is killed, unless it executes what the kernel
+/// In the command's own process. It dies with its shim even if that one is killed, unless it executes what the kernel
 /// gives other rights (set-uid, set-gid, file capabilities): that takes the signal of the parent's death away.
-[[noreturn]] void becomeCommand(const SpawnRequest& request, const Outfit& outfit, pid_t keeper) {
+[[noreturn]] void becomeCommand(const SpawnRequest& request, const SpawnPlan& plan, pid_t shim) {
   setsid();
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != keeper) _exit(127);
-  for (int target = 0; target < 3; ++target) dup2(outfit.standard[static_cast<std::size_t>(target)].get(), target);
-  if (outfit.term.command) moveTo(request.termDescriptor, outfit.term.command);
+  if (getppid() != shim) _exit(127);
+  for (int target = 0; target < 3; ++target) dup2(plan.standard[static_cast<std::size_t>(target)].get(), target);
+  if (plan.term.command) moveTo(request.termDescriptor, plan.term.command);
   for (const char* secret : secretVariables) unsetenv(secret);
   for (const std::string& variable : request.environment) {
     const std::size_t equals = variable.find('=');
@@ -86,10 +86,10 @@ void moveTo(int target, const Descriptor& descriptor) noexcept {
   _exit(isAbsent ? 127 : 126);
 }
 
-class Keeper {
+class Shim {
  public:
-  Keeper(Line line, const SpawnRequest& request)
-      : line_(std::move(line)), machine_({request.until, request.grace, request.warning}) {
+  Shim(IpcChannel channel, const SpawnRequest& request)
+      : channel_(std::move(channel)), machine_({request.until, request.grace, request.warning}) {
     sigset_t childEnded;
     sigemptyset(&childEnded);
     sigaddset(&childEnded, SIGCHLD);
@@ -99,7 +99,7 @@ class Keeper {
 
   /// Returns when it is over: whether nothing is left.
   bool run(const SpawnRequest& request, std::array<Descriptor, 3> standard) {
-    static_cast<void>(line_.sendRecord(ChildNews{ChildNews::Kind::begun, getpid()}));
+    static_cast<void>(channel_.sendRecord(ChildNews{ChildNews::Kind::begun, getpid()}));
     if (const int error = start(request, std::move(standard))) {
       say({.startError = error});
       return true;
@@ -113,28 +113,28 @@ class Keeper {
  private:
   /// Returns an errno. No command when there is no time left for one.
   int start(const SpawnRequest& request, std::array<Descriptor, 3> standard) try {
-    Outfit outfit{std::move(standard)};
-    if (request.termDescriptor > 0) outfit.term = makeTermPipe(request.environment);
-    if (request.controlGroup) outfit.group = ControlGroup::make(getpid());
+    SpawnPlan plan{std::move(standard)};
+    if (request.termDescriptor > 0) plan.term = makeTermPipe(request.environment);
+    if (request.controlGroup) plan.group = ControlGroup::make(getpid());
     if (!machine_.mayStart(BootClock::now())) return 0;
     const pid_t self = getpid();
-    command_ = outfit.group ? outfit.group->fork() : fork();
-    if (command_ == 0) becomeCommand(request, outfit, self);
+    command_ = plan.group ? plan.group->fork() : fork();
+    if (command_ == 0) becomeCommand(request, plan, self);
     if (command_ < 0) return errno;
-    term_ = std::move(outfit.term.keeper);
-    group_ = std::move(outfit.group);
+    term_ = std::move(plan.term.shim);
+    group_ = std::move(plan.group);
     return 0;
   } catch (const std::system_error& error) {
     return error.code().value();
   }
 
   void say(const ChildReport& report) const {
-    static_cast<void>(line_.sendRecord(ChildNews{ChildNews::Kind::over, getpid(), report}));
+    static_cast<void>(channel_.sendRecord(ChildNews{ChildNews::Kind::over, getpid(), report}));
   }
 
   void step() {
     armTimer();
-    std::array<pollfd, 3> waited{pollfd{line_.descriptor(), POLLIN, 0}, pollfd{signals_.get(), POLLIN, 0},
+    std::array<pollfd, 3> waited{pollfd{channel_.descriptor(), POLLIN, 0}, pollfd{signals_.get(), POLLIN, 0},
                                  pollfd{timer_.get(), POLLIN, 0}};
     if (poll(waited.data(), waited.size(), -1) < 0) return;
     if (waited[1].revents != 0) reap();
@@ -143,9 +143,9 @@ class Keeper {
   }
 
   void hear() {
-    const std::optional<Line::Packet> packet = line_.receive();
+    const std::optional<IpcChannel::Packet> packet = channel_.receive();
     if (!packet) {
-      line_.close();  // poll skips it from here on
+      channel_.close();  // poll skips it from here on
       return feed(ToolGone{});
     }
     const std::optional<ChildOrder> order = readRecord<ChildOrder>(packet->bytes);
@@ -167,16 +167,16 @@ class Keeper {
     feed(reaped);
   }
 
-  void feed(const KeeperInput& input) {
-    for (const KeeperAction action : machine_.on(input, BootClock::now())) {
+  void feed(const ShimInput& input) {
+    for (const ShimAction action : machine_.on(input, BootClock::now())) {
       switch (action) {
-        case KeeperAction::terminateAll:
+        case ShimAction::terminateAll:
           term_.close();
           askToEnd(true);
           break;
-        case KeeperAction::remindAll: askToEnd(false); break;
-        case KeeperAction::killAll: killAll(); break;
-        case KeeperAction::finish:
+        case ShimAction::remindAll: askToEnd(false); break;
+        case ShimAction::killAll: killAll(); break;
+        case ShimAction::finish:
           over_ = true;
           if (!machine_.toolGone()) say(machine_.report());
       }
@@ -213,8 +213,8 @@ class Keeper {
     timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &alarm, nullptr);
   }
 
-  Line line_;
-  KeeperMachine machine_;
+  IpcChannel channel_;
+  ShimMachine machine_;
   Descriptor signals_;
   Descriptor timer_;
   Descriptor term_;
@@ -237,11 +237,11 @@ void closeAllBut(std::vector<int> kept) noexcept {
   close_range(first, ~0U, 0);
 }
 
-void keep(Line line, const SpawnRequest& request, std::array<Descriptor, 3> standard) noexcept {
-  closeAllBut({line.descriptor(), standard[0].get(), standard[1].get(), standard[2].get()});
-  prctl(PR_SET_NAME, "tenure-keeper");
+void keep(IpcChannel channel, const SpawnRequest& request, std::array<Descriptor, 3> standard) noexcept {
+  closeAllBut({channel.descriptor(), standard[0].get(), standard[1].get(), standard[2].get()});
+  prctl(PR_SET_NAME, "tenure-shim");
   prctl(PR_SET_CHILD_SUBREAPER, 1);
-  _exit(Keeper(std::move(line), request).run(request, std::move(standard)) ? 0 : 1);
+  _exit(Shim(std::move(channel), request).run(request, std::move(standard)) ? 0 : 1);
 }
 
 }  // namespace tenure

@@ -1,22 +1,22 @@
-#include "consumer/streak.hpp"
+#include "consumer/dead_letter_streak.hpp"
 
 #include <algorithm>
 
 namespace tenure::consuming {
 namespace {
 
-using State = DeadLetterStreak::State;
+using State = DeadLetterStreakRecord::State;
 
 }  // namespace
 
-void Streak::restore(const std::optional<DeadLetterStreak>& record) {
+void DeadLetterStreak::restore(const std::optional<DeadLetterStreakRecord>& record) {
   const std::lock_guard lock(mutex_);
   if (!record) return;
   leftOver_ = record->state == State::resumed || (limit_ == 0 && record->state == State::counting);
   if (!leftOver_) record_ = *record;
 }
 
-Streak::Death Streak::died(const MessageId& id, const std::string& reason, WallTime now) {
+DeadLetterStreak::Death DeadLetterStreak::died(const MessageId& id, const std::string& reason, WallTime now) {
   const std::lock_guard lock(mutex_);
   if (limit_ == 0 || last_ == id) return {};
   last_ = id;
@@ -29,7 +29,7 @@ Streak::Death Streak::died(const MessageId& id, const std::string& reason, WallT
   return {.counted = true, .stops = stops};
 }
 
-void Streak::undone(int deaths) {
+void DeadLetterStreak::undone(int deaths) {
   const std::lock_guard lock(mutex_);
   if (deaths == 0) return;
   last_.reset();
@@ -37,14 +37,14 @@ void Streak::undone(int deaths) {
   if (static_cast<std::size_t>(record_.deaths) < limit_) record_.state = State::counting;
 }
 
-void Streak::broken() {
+void DeadLetterStreak::broken() {
   const std::lock_guard lock(mutex_);
   if (record_.state == State::stopped) return;
   record_ = {};
   last_.reset();
 }
 
-bool Streak::heard(const std::optional<DeadLetterStreak>& record) {
+bool DeadLetterStreak::heard(const std::optional<DeadLetterStreakRecord>& record) {
   const std::lock_guard lock(mutex_);
   if (record_.state != State::stopped) return true;  // another lane was told
   if (record && record->state != State::resumed) return false;
@@ -54,27 +54,27 @@ bool Streak::heard(const std::optional<DeadLetterStreak>& record) {
   return true;
 }
 
-void Streak::kept() {
+void DeadLetterStreak::kept() {
   const std::lock_guard lock(mutex_);
   leftOver_ = false;
 }
 
-bool Streak::isLeftOver() const {
+bool DeadLetterStreak::isLeftOver() const {
   const std::lock_guard lock(mutex_);
   return leftOver_;
 }
 
-bool Streak::isStopped() const {
+bool DeadLetterStreak::isStopped() const {
   const std::lock_guard lock(mutex_);
   return record_.state == State::stopped;
 }
 
-bool Streak::counts() const {
+bool DeadLetterStreak::counts() const {
   const std::lock_guard lock(mutex_);
   return record_.deaths > 0;
 }
 
-DeadLetterStreak Streak::record() const {
+DeadLetterStreakRecord DeadLetterStreak::record() const {
   const std::lock_guard lock(mutex_);
   return record_;
 }

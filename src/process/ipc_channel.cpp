@@ -1,4 +1,4 @@
-#include "process/line.hpp"
+#include "process/ipc_channel.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -19,13 +19,13 @@ constexpr std::size_t maxDescriptors = 8;
 
 }  // namespace
 
-Result<std::pair<Line, Line>> Line::makePair() {
+Result<std::pair<IpcChannel, IpcChannel>> IpcChannel::makePair() {
   std::array<int, 2> ends{};
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) return failed("socketpair");
-  return std::pair{Line{Descriptor{ends[0]}}, Line{Descriptor{ends[1]}}};
+  return std::pair{IpcChannel{Descriptor{ends[0]}}, IpcChannel{Descriptor{ends[1]}}};
 }
 
-void Line::letGoFirst() noexcept {
+void IpcChannel::closeFirst() noexcept {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   constexpr rlim_t high = 1'000;  // select() knows those below 1024
@@ -33,7 +33,7 @@ void Line::letGoFirst() noexcept {
   if (Descriptor moved{fcntl(end_.get(), F_DUPFD_CLOEXEC, from)}) end_ = std::move(moved);
 }
 
-Result<void> Line::send(std::string_view bytes, std::span<const int> descriptors) const {
+Result<void> IpcChannel::send(std::string_view bytes, std::span<const int> descriptors) const {
   iovec content{const_cast<char*>(bytes.data()), bytes.size()};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(maxDescriptors * sizeof(int))> control{};
   msghdr message{};
@@ -53,12 +53,12 @@ Result<void> Line::send(std::string_view bytes, std::span<const int> descriptors
   return {};
 }
 
-bool Line::otherEndGone() const noexcept {
+bool IpcChannel::otherEndGone() const noexcept {
   pollfd end{end_.get(), 0, 0};
   return poll(&end, 1, 0) == 1 && (end.revents & POLLHUP) != 0;
 }
 
-std::optional<Line::Packet> Line::receive() const {
+std::optional<IpcChannel::Packet> IpcChannel::receive() const {
   Packet packet;
   packet.bytes.resize(maxPacketBytes);
   iovec content{packet.bytes.data(), packet.bytes.size()};

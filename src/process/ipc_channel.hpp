@@ -16,7 +16,7 @@
 
 namespace tenure {
 
-class Line {
+class IpcChannel {
  public:
   struct Packet {
     std::string bytes;
@@ -24,15 +24,15 @@ class Line {
   };
   static constexpr std::size_t maxPacketBytes = 112U << 10U;  // below the kernel's smallest usual send buffer
 
-  Line() = default;
-  explicit Line(Descriptor end) noexcept : end_(std::move(end)) {}
+  IpcChannel() = default;
+  explicit IpcChannel(Descriptor end) noexcept : end_(std::move(end)) {}
   /// Both ends are close-on-exec.
-  static Result<std::pair<Line, Line>> makePair();
+  static Result<std::pair<IpcChannel, IpcChannel>> makePair();
 
   int descriptor() const noexcept { return end_.get(); }
   /// Moves this end to a high number. A dying process lets go of its descriptors from the highest number down, and some
   /// take the kernel milliseconds: so the other end hears of the death first.
-  void letGoFirst() noexcept;
+  void closeFirst() noexcept;
   void close() noexcept { end_.close(); }
 
   /// Never waits and raises no SIGPIPE. Errors: unavailable (the other end is gone or does not read).

@@ -22,9 +22,9 @@
 
 namespace tenure::consuming {
 
-class Streak {
+class DeadLetterStreak {
  public:
-  explicit Streak(const ConsumerOptions& options) : limit_(options.deadLetterLimit) {}
+  explicit DeadLetterStreak(const ConsumerOptions& options) : limit_(options.deadLetterLimit) {}
 
   struct Death {
     bool counted = false;
@@ -32,7 +32,7 @@ class Streak {
   };
 
   /// As earlier terms left it; nullopt: nothing is on record.
-  void restore(const std::optional<DeadLetterStreak>& record);
+  void restore(const std::optional<DeadLetterStreakRecord>& record);
   /// A message becomes a dead letter in a transaction that has yet to commit.
   Death died(const MessageId& id, const std::string& reason, WallTime now);
   /// It did not commit, with so many of them.
@@ -40,7 +40,7 @@ class Streak {
   /// Durable: something was done.
   void broken();
   /// What an operator has said of it by now; nullopt: nothing is on record any more. True: we go on.
-  bool heard(const std::optional<DeadLetterStreak>& record);
+  bool heard(const std::optional<DeadLetterStreakRecord>& record);
 
   /// What is on record is as record() says.
   void kept();
@@ -50,12 +50,12 @@ class Streak {
   bool isLeftOver() const;
   bool counts() const;
   /// As it is to be kept.
-  DeadLetterStreak record() const;
+  DeadLetterStreakRecord record() const;
 
  private:
   const std::size_t limit_;
   mutable std::mutex mutex_;
-  DeadLetterStreak record_;
+  DeadLetterStreakRecord record_;
   std::optional<MessageId> last_;
   bool leftOver_ = false;
 };
