@@ -16,9 +16,10 @@ Result<std::span<const SchemaStep>> stepsFrom(const std::string& where, std::int
     return Error{Errc::configurationRefused,
                  hasVersion(where, version) + ", of a newer Tenure; this build knows " + std::to_string(known)};
   if (version < first)
-    return Error{Errc::configurationRefused, hasVersion(where, version) + ", this build knows " +
-                                                 std::to_string(known) + " and brings forward what has " +
-                                                 std::to_string(first) + " or more"};
+    return Error{Errc::configurationRefused,
+                 hasVersion(where, version) + ", of an older Tenure; this build knows " + std::to_string(known) +
+                     (steps.empty() ? ", and nothing brings it forward"
+                                    : ", and brings forward what has " + std::to_string(first) + " or more")};
   return steps.subspan(static_cast<std::size_t>(version - first));
 }
 

@@ -1,5 +1,6 @@
 /// How tables that an earlier version of Tenure has made become those of this one: one step from each version to the
-/// next. Pure. A backend takes each step in a transaction of its own, which raises the version as well.
+/// next. Pure. A backend takes each step in a transaction of its own, which raises the version as well. Before the
+/// first release there are no steps: a change of the tables raises the version, and what has a lower one is refused.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ enum class Table : std::uint8_t {
   key,         // a message that was handled
   attempt,     // a message that failed, or is about to be tried once more
   inWork,      // what a consumer's leader may have begun
-  deadLetter,  // a message that nobody tries any more
+  deadLetter,  // a message that is not tried any more
   log,         // an attempt, for people
   state,       // a handler's own
   window,      // how far a consumer's term may go
@@ -54,11 +54,10 @@ struct Column {
   std::string_view name;
   Kind kind = Kind::integer;
   Rule rule = Rule::none;
-  bool isLater = false;  // a name or value that an earlier version has written lacks it: 0 then
   bool isLarge = false;  // a scan may leave it out (Scan::isLight)
 };
 
-/// Whose rows they are, where several share a database.
+/// The owner of a table's rows, where several share a database.
 enum class Scope : std::uint8_t {
   queue,
   election,

@@ -4,19 +4,19 @@
 #include <set>
 
 #include "backends/sqlite/connection.hpp"
-#include "backends/sqlite/schema_steps.hpp"
 #include "base/random.hpp"
 
 namespace tenure::sqlite {
 namespace {
 
-constexpr std::int64_t schemaVersion = 6;
+constexpr std::int64_t schemaVersion = 7;
+constexpr std::array<storage::SchemaStep, 0> steps{};  // from the first release on
 
 constexpr const char* createTables = R"sql(
 CREATE TABLE tenure_schema(
   version INTEGER NOT NULL,
   senders INTEGER NOT NULL DEFAULT 0);  -- 1: other programs write the file, so it stays in a rollback journal
-INSERT INTO tenure_schema(version) VALUES(6);
+INSERT INTO tenure_schema(version) VALUES(7);
 CREATE TABLE tenure_queue(
   number INTEGER PRIMARY KEY,
   name TEXT NOT NULL,
@@ -205,7 +205,7 @@ Result<void> take(Connection& connection, const storage::SchemaStep& step) {
   return taken;
 }
 
-/// Which version the file has afterwards.
+/// Returns the version that the file has afterwards.
 Result<std::int64_t> checkVersion(Connection& connection, OlderSchema older) {
   const Result<std::int64_t> version = versionOf(connection);
   if (!version) return version.error();
@@ -214,9 +214,8 @@ Result<std::int64_t> checkVersion(Connection& connection, OlderSchema older) {
   if (!missing) return missing.error();
   if (!missing->empty() && older == OlderSchema::refuse) return storage::olderSchema(file, *version, schemaVersion);
   if (older == OlderSchema::accept) return version;
-  for (const storage::SchemaStep& step : *missing)
-    if (const Result<void> taken = take(connection, step); !taken) return taken.error();
-  return schemaVersion;
+  const Result<void> taken = takeSteps(connection, steps, schemaVersion);
+  return taken ? Result<std::int64_t>(schemaVersion) : taken.error();
 }
 
 Result<void> checkTables(Connection& connection, Names present, OlderSchema older) {
@@ -280,6 +279,16 @@ Result<void> lookAtSchema(Connection& connection, bool mayCreate) {
   if (!present) return present.error();
   if (mayCreate && present->empty()) return {};
   return ensureSchema(connection, false, OlderSchema::accept);
+}
+
+Result<void> takeSteps(Connection& connection, std::span<const storage::SchemaStep> known, std::int64_t version) {
+  const Result<std::int64_t> present = versionOf(connection);
+  if (!present) return present.error();
+  const auto missing = storage::stepsFrom(connection.file().string(), *present, version, known);
+  if (!missing) return missing.error();
+  for (const storage::SchemaStep& step : *missing)
+    if (const Result<void> taken = take(connection, step); !taken) return taken;
+  return {};
 }
 
 std::string schemaSql() { return "BEGIN;" + std::string(createTables) + "COMMIT;\n"; }

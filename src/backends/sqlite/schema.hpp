@@ -18,9 +18,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "storage/fence.hpp"
+#include "storage/schema_steps.hpp"
 #include "tenure/result.hpp"
 #include "tenure/sqlite.hpp"
 
@@ -39,6 +41,10 @@ enum class OlderSchema {
 /// it.
 /// A table that is missing from an existing schema is never created again: the fence's absence must be noticed.
 Result<void> ensureSchema(Connection& connection, bool create, OlderSchema older = OlderSchema::refuse);
+
+/// Takes those of the `known` steps that the file lacks, each in a transaction of its own. The last one leads to
+/// `version`. Errors:  those of storage::stepsFrom() and storage::refusedStep(); what is taken stays
+Result<void> takeSteps(Connection& connection, std::span<const storage::SchemaStep> known, std::int64_t version);
 
 /// Whether other programs write the file (Options::senders), as it says itself.
 Result<bool> isForSenders(Connection& connection);

@@ -90,7 +90,7 @@ const Cell* Driver::told(const spi::Name& name, const std::string& path) const {
 }
 
 void Driver::keep(const std::string& path, Cell cell, bool lasts) {
-  // That something is absent is of use only to whoever alone would make it.
+  // Absence is worth keeping only while our term alone could make the znode.
   if (isOurs_ && lasts)
     known_.lasting.keep(path, std::move(cell));
   else if (cell.value)
@@ -117,7 +117,7 @@ Result<spi::Values> Driver::read(std::span<const spi::Name> names) {
     places.push_back(i);
     asked.push_back(std::move(path));
   }
-  // Whoever is told all the rest is told of the fence, too: as we have left it.
+  // If only the fence had to be asked for, it is answered from memory too: as our last batch left it.
   const Cell* fence = known_.find(paths_.fence);
   if (asksTheFence && asked.size() == 1 && names.size() > 1 && isOurs_ && fence != nullptr) {
     values[places.front()] = fence->value;
@@ -258,7 +258,7 @@ Result<spi::Applied> Driver::refused(std::size_t write) {
   return spi::Applied{write};
 }
 
-// Where a driver's values are: looking for it, making it, and whom it is open to.
+// The place of a driver's values: looking for it, making it, and its access rights.
 Result<bool> Driver::isMade() {
   if (isMade_) return true;
   const Result<Node> base = session_->getFresh(paths_.base);
@@ -273,14 +273,11 @@ Result<bool> Driver::isMade() {
 /// For a claim. All that is below was made with the same rights. What we may not even read is not open to the world.
 Result<void> Driver::makeReady() {
   Result<bool> made = isMade();
-  const bool mayLackSome = made && *made;
   if (made && !*made) {
     if (Result<void> making = make(); !making) return making;
     made = isMade();
   }
   if (!made) return made.error();
-  if (mayLackSome)
-    if (Result<void> later = makeLaterFolders(); !later) return later;
   const Result<bool> open = session_->isWorldWritable(paths_.base);
   if (!open && !open.error().is(Errc::permissionDenied)) return open.error();
   isOpenToAll_ = open && *open;
@@ -299,17 +296,6 @@ Result<void> Driver::make() {
   for (const std::string& folder : paths_.madeFolders()) ops.emplace_back(CreateOp{folder});
   const Result<void> made = session_->multi(std::move(ops));
   return !made && made.error().is(Errc::alreadyExists) ? Result<void>{} : made;
-}
-
-/// Makes the folders that an earlier version lacks. They are made in order: where the last one is there, all are.
-Result<void> Driver::makeLaterFolders() {
-  const std::vector<std::string> folders = paths_.laterFolders();
-  const Result<NodeStat> last = session_->existsFresh(folders.back());
-  if (last) return {};
-  if (!last.error().is(Errc::notFound)) return last.error();
-  for (const std::string& folder : folders)
-    if (Result<void> made = makeFolder(folder); !made) return made;
-  return {};
 }
 
 /// Looked at first: where it is there already, we may well have no right to create it.

@@ -5,12 +5,12 @@
 ///   apply  one multi: the fence · check of our own candidacy · all other writes (parts.hpp)
 ///
 /// A znode's name is never used for another candidacy, so that the check alone fences every batch of a term whose znode
-/// is gone, though nobody has claimed yet. On another ensemble, or under another root, the fence's version does it
+/// is gone, even before the next claim. On another ensemble, or under another root, the fence's version does it
 /// alone: from the claim on.
 ///
-/// A batch is one journey where all that it needs to know of versions is known: a term knows what it has read and what
-/// its own batches have left. What it knows of the handlers' state and of keys it tells without asking, and the next
-/// batch checks that it was true: whoever was told wrongly has changed nothing.
+/// A batch is one round trip if all versions that it needs are known: a term knows what it has read and what its own
+/// batches have left. Reads of the handlers' state and of keys are answered from that memory without asking, and the
+/// next batch checks that it was true: a handler that read a wrong value has changed nothing.
 #pragma once
 
 #include <memory>
@@ -43,12 +43,11 @@ class Driver final : public spi::IKeyValueDriver {
  private:
   using Reading = SessionThread::Reading;
 
-  // The place (place.cpp):
-  /// False: nobody has made it yet, and a claim will.
+  // The place:
+  /// False: the place is not there yet; a claim will make it.
   Result<bool> isMade();
   Result<void> makeReady();
   Result<void> make();
-  Result<void> makeLaterFolders();
   Result<void> makeFolder(const std::string& path);
   Result<std::string> findCandidacy(const FenceRow& fence);
   void warn(const FenceRow& fence);
@@ -62,7 +61,7 @@ class Driver final : public spi::IKeyValueDriver {
   Result<void> take(std::vector<std::string> texts, const spi::Range& range, std::vector<spi::NamedValue>& found);
   /// Nothing was changed. What was known may be wrong.
   Result<spi::Applied> refused(std::size_t write);
-  /// What nobody of us has just written is read behind a sync.
+  /// A term that has not claimed yet reads behind a sync.
   Reading reading() const noexcept { return isOurs_ ? Reading::any : Reading::fresh; }
 
   const StoreOptions options_;

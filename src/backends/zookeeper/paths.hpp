@@ -57,8 +57,6 @@ struct Paths {
 
   /// What `base` is below, the root and all above it, parents first. Others make and use it, too.
   std::vector<std::string> above() const;
-  /// The folders that a store of an earlier version lacks, parents first.
-  std::vector<std::string> laterFolders() const { return foldersFrom(spi::Table::fact); }
   /// What is made with the store but for `base`, parents first.
   std::vector<std::string> madeFolders() const { return foldersFrom(spi::Table::counter); }
 

@@ -12,9 +12,10 @@ constexpr const char* schemaHelp =
     R"help(PostgreSQL's tables are made by you, once, in the schema that the connection finds first; a replica
 never creates them, so that a database that lost them is noticed. SQLite and Redis make their own.
 
-Tables of an earlier version are brought forward by `tenure schema apply`, step by step, each in one
-transaction, and keep all that is there; SQLite's also by the first leader of the new version. Until
-then every command refuses them with exit 78 and says so. A newer version's are always refused.
+Every command refuses tables of another version with exit 78 and says so. Until the first release
+a change of the tables raises their version, and nothing brings older ones forward: make new ones.
+From then on `tenure schema apply` brings them forward, step by step, each in one transaction, and
+keeps all that is there; on SQLite the first leader of the new version does it as well.
 )help";
 
 constexpr const char* schemaExamples = R"help(tenure schema apply --store postgresql://owner@db/shop
@@ -83,7 +84,7 @@ std::vector<Command> schemaCommands() {
            [options] { return act(*options, [&](const Backend& backend) { return print(backend, options->outbox); }); },
        .hasUrls = true},
       {.name = "schema apply",
-       .about = "Make the tables, or bring those of an earlier version forward",
+       .about = "Make the tables, or take the steps that a new version brings",
        .groups = {{"Options", {options->row()}}},
        .help = "All that is there stays; `tenure schema --help` says what the tables are for.\n",
        .examples = schemaExamples,

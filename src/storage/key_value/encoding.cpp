@@ -45,14 +45,11 @@ std::optional<Value> takeValue(Kind kind, std::string_view& text) {
   return value;
 }
 
-/// The values of a key, each but the first behind a NUL. The last one may hold any byte but that; a name that an
-/// earlier version has written may lack it.
+/// The values of a key, each but the first behind a NUL. The last one may hold any byte but that.
 std::optional<Row> keyFrom(const Schema& schema, std::string_view name) {
-  const bool lacksLast = schema.columns[schema.keys - 1].isLater && name.find('\0') == std::string_view::npos;
-  const std::size_t given = schema.keys - (lacksLast ? 1 : 0);
   Row key;
-  for (std::size_t place = 0; place < given; ++place) {
-    const std::size_t end = place + 1 == given ? name.size() : name.find('\0');
+  for (std::size_t place = 0; place < schema.keys; ++place) {
+    const std::size_t end = place + 1 == schema.keys ? name.size() : name.find('\0');
     if (end == std::string_view::npos) return std::nullopt;
     const std::string_view value = name.substr(0, end);
     name.remove_prefix(std::min(end + 1, name.size()));
@@ -64,7 +61,6 @@ std::optional<Row> keyFrom(const Schema& schema, std::string_view name) {
     if (!number) return std::nullopt;
     key.emplace_back(*number);
   }
-  if (lacksLast) key.emplace_back(std::int64_t{0});
   return key;
 }
 
@@ -181,10 +177,6 @@ Result<Row> takeRow(Table table, const std::string& name, std::string_view& text
     return std::move(*row);
   }
   for (const Column& column : schema.valueColumns()) {
-    if (column.isLater && text.empty()) {
-      row->emplace_back(std::int64_t{0});
-      continue;
-    }
     std::optional<Value> value = takeValue(column.kind, text);
     if (!value) return damaged(name);
     row->push_back(std::move(*value));

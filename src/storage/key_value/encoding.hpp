@@ -27,7 +27,7 @@ std::string prefixOf(Table table, const Row& key);
 
 /// All but the key.
 std::string textOf(Table table, const Row& row);
-/// Takes a row off the front of `text`. Errors: storeFailed for what nobody of us has written.
+/// Takes a row off the front of `text`. Errors: storeFailed for a text that Tenure has not written.
 Result<Row> takeRow(Table table, const std::string& name, std::string_view& text);
 Result<Row> rowFrom(Table table, const std::string& name, std::string_view text);
 

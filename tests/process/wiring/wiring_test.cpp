@@ -1,6 +1,6 @@
 /// Any queue with any store, through the real tool: every message once and in order, across a handover and a kill -9.
 #include "places.hpp"
-#include "process/cli/replica.hpp"
+#include "process/tool/cli/replica.hpp"
 
 namespace tenure::test {
 namespace {
@@ -400,7 +400,7 @@ TEST(Schema, IsAppliedAndPrintedByTheTool) {
   EXPECT_THAT(tool({"schema", "apply", "--store", url}), HasSubstr("the tables are there"));
   EXPECT_THAT(tool({"schema", "apply", "--store", url}), HasSubstr("the tables are there")) << "again";
 
-  EXPECT_EQ(server.session("bare").ask("SELECT version FROM tenure_schema"), "7");
+  EXPECT_EQ(server.session("bare").ask("SELECT version FROM tenure_schema"), "8");
 }
 
 }  // namespace

@@ -49,16 +49,6 @@ TEST_F(PrintedOutbox, ItsColumnsAreThoseThatAUrlHasByItself) {
   EXPECT_EQ(messages[1].body, "second");
 }
 
-TEST_F(PrintedOutbox, OneOfAnEarlierVersionLacksTheTimeOfTheNextAttempt) {
-  world_.ask("ALTER TABLE outbox DROP next_at; INSERT INTO outbox(id, body) VALUES ('m', 'body')");
-  Leader next(options(), 8);
-  lead(next);
-
-  EXPECT_THAT(acknowledge(next, messagesFor(next)), succeeds());
-
-  EXPECT_EQ(world_.ask("SELECT status FROM outbox"), "sent");
-}
-
 TEST_F(PrintedOutbox, ARowIsNotDeliveredBeforeItsTime) {
   insert("later", "now() + interval '1 hour'");
   insert("soon", "clock_timestamp() + interval '300 milliseconds'");

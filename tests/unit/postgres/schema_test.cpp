@@ -1,11 +1,11 @@
 // The explicit step that makes the tables, and what is said where it was not taken or was undone.
 #include "backends/postgresql/rows/schema.hpp"
 
+#include <array>
 #include <future>
 
 #include "backends/postgresql/session/connection.hpp"
 #include "leading.hpp"
-#include "support/program.hpp"
 
 namespace tenure::postgresql {
 namespace {
@@ -75,63 +75,25 @@ TEST(Schema, OfAnotherVersionIsRefusedAndLeftAlone) {
   }
 }
 
-/// Name, type and default of each column of our tables there.
-std::string columnsOf(const std::string& role) {
-  return PostgresServer::shared().session().ask(
-      "SELECT string_agg(concat_ws(' ', table_name, column_name, data_type, column_default), ';'"
-      " ORDER BY table_name, ordinal_position) FROM information_schema.columns"
-      " WHERE table_schema = '" +
-      role + "' AND table_name LIKE 'tenure_%'");
-}
+/// A step that no build has.
+TEST(Schema, IsBroughtForwardByAStepThatKeepsWhatIsThere) {
+  PostgresWorld world;
+  const std::array steps{storage::SchemaStep{schemaVersion, "ALTER TABLE tenure_fence ADD COLUMN made_up bigint;",
+                                             "SELECT 1 FROM tenure_state", "it holds what the step would lose"}};
+  const auto take = [&] { return takeSteps(**Connection::look(world.options()), steps, schemaVersion + 1); };
+  world.ask("INSERT INTO tenure_state VALUES('orders', 'total', '')");
 
-TEST(Schema, OfTheVersionBeforeIsBroughtForwardByTheCommandAlone) {
-  const Options options = withoutTables("earlier");
-  const Options fresh = withoutTables("freshly");
-  test::PostgresSession session = PostgresServer::shared().session("earlier");
-  session.ask("SET ROLE earlier; " + test::readFile(TENURE_SOURCE_DIR "/tests/unit/postgres/schema_5.sql"));
-  session.ask(
-      "INSERT INTO tenure_attempt VALUES(1, 'c', 'begun', 2, 'begun by term 17, which has not told how it ended', 1, "
-      "2, 0),"
-      " (1, 'c', 'died', 3, 'its process died', 1, 2, 0), (1, 'c', 'failed', 1, 'postponed? no', 1, 2, 1),"
-      " (1, 'c', 'later', 0, 'postponed 5 times since 2026-11-25T08:00:00.000Z: no: stock', 1, 2, 0),"
-      " (1, 'c', 'tenure: dead letters in a row', 20, 'its process died', 3, 4, 1),"
-      " (1, 'c', 'tenure: last look at the clock', 1, 'store 0b-17 12345', 7, 6, 0),"
-      " (1, 'd', 'tenure: last look at the clock', 1, 'leader 0c 5', 0, 9, 0);"
-      "INSERT INTO tenure_in_work VALUES(1, 'c', 17, 1, '\\x6100'), (1, 'c' || chr(31) || '2', 17, 0, ''),"
-      " (1, 'd', 17, 1, '\\037suspects of 9\\000b\\000'), (1, 'e', 17, 0, '\\037few suspects of 10\\000'),"
-      " (1, 'c' || chr(31) || 'window', 17, 0, '512\\0004\\0009000\\000')");
-  EXPECT_THAT(openSink(options), failsWith(Errc::configurationRefused));
-  const Result<void> refused = Leader(options, 7).claim();
+  const Result<void> refused = take();
   ASSERT_THAT(refused, failsWith(Errc::configurationRefused));
-  EXPECT_THAT(refused.error().detail, HasSubstr("tenure schema apply"));
+  EXPECT_THAT(refused.error().detail, HasSubstr("it holds what the step would lose"));
+  EXPECT_EQ(world.ask("SELECT version FROM tenure_schema"), std::to_string(schemaVersion));
 
-  session.ask("INSERT INTO tenure_state VALUES('orders', 'tenure.numbers/0c1d', '')");
-  const Result<void> withNumbers = applySchema(options);
-  ASSERT_THAT(withNumbers, failsWith(Errc::configurationRefused));
-  EXPECT_THAT(withNumbers.error().detail, HasSubstr("keys that begin with tenure.numbers/"));
-  session.ask("DELETE FROM tenure_state");
-
-  ASSERT_THAT(applySchema(options), succeeds());
-  ASSERT_THAT(applySchema(fresh), succeeds());
-
-  EXPECT_EQ(columnsOf("earlier"), columnsOf("freshly"));
-  EXPECT_EQ(session.ask("SELECT version FROM tenure_schema"), "7");
-  EXPECT_EQ(session.ask("SELECT string_agg(concat_ws(' ', encode(id, 'escape'), begun_by, process_died, postponed,"
-                        " encode(last_error, 'escape')), '; ' ORDER BY id) FROM tenure_attempt"),
-            "begun 17 0 0 ; died 0 1 0 its process died; failed 0 0 0 postponed? no; later 0 0 5 no: stock");
-  EXPECT_EQ(session.ask("SELECT string_agg(concat_ws(' ', consumer, lane, token, more, encode(ids, 'hex'), suspects_of,"
-                        " narrowed), '; ' ORDER BY consumer, lane) FROM tenure_in_work"),
-            "c 0 17 1 6100 0 0; c 2 17 0  0 0; d 0 17 1 6200 9 0; e 0 17 0  10 1");
-  EXPECT_EQ(session.ask("SELECT concat_ws(' ', queue, consumer, front, lanes, ahead) FROM tenure_window"),
-            "1 c 512 4 9000");
-  EXPECT_EQ(session.ask("SELECT concat_ws(' ', consumer, deaths, encode(last_reason, 'escape'), first_at, last_at,"
-                        " state) FROM tenure_streak"),
-            "c 20 its process died 3 4 1")
-      << "who has stopped has not forgotten it";
-  EXPECT_EQ(session.ask("SELECT string_agg(concat_ws(' ', consumer, of_store, wall, boot_id, since_boot, trusted_from),"
-                        " '; ' ORDER BY consumer) FROM tenure_clock"),
-            "c 1 6 0b-17 12345 7; d 0 9 0c 5 0");
-  EXPECT_THAT(Leader(options, 8).claim(), succeeds());
+  world.ask("DELETE FROM tenure_state");
+  ASSERT_THAT(take(), succeeds());
+  EXPECT_EQ(world.ask("SELECT version FROM tenure_schema"), std::to_string(schemaVersion + 1));
+  EXPECT_EQ(world.ask("SELECT count(*) FROM information_schema.columns WHERE table_schema = '" + world.role() +
+                      "' AND column_name = 'made_up'"),
+            "1");
 }
 
 TEST(Schema, OfANewerVersionLetsReplicasOfTheOlderOneGoOnUntilTheyConnectAnew) {

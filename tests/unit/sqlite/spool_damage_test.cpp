@@ -92,15 +92,6 @@ TEST_F(SpoolOpenedByTwo, IsNotDamagedWhereTheOtherHasMadeItsTables) {
   expectThatNothingIsSetAside();
 }
 
-TEST_F(SpoolOpenedByTwo, IsNotDamagedWhereTheOtherHasBroughtItForward) {
-  { open(); }
-  change(
-      "DROP TABLE tenure_spool;"
-      "CREATE TABLE tenure_spool(version INTEGER NOT NULL, messages INTEGER NOT NULL, bytes INTEGER NOT NULL);"
-      "INSERT INTO tenure_spool VALUES(1, 0, 0)");
-  expectThatNothingIsSetAside();
-}
-
 TEST_F(SpoolOpenedByTwo, IsNotSetAsideWhileTheOtherHasItThoughItIsDamaged) {
   {
     const auto spool = open();

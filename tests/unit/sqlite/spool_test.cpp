@@ -155,24 +155,19 @@ TEST_F(SpoolTest, APurgeDeletesWhatWasRefusedBeforeATimeAndNothingThatWaits) {
   EXPECT_THAT(idsIn(*spool), ElementsAre("2501"));
 }
 
-TEST_F(SpoolTest, AFileOfTheFirstVersionIsBroughtForwardWithItsRefusedMessagesCounted) {
-  SpoolFigures before;
+TEST_F(SpoolTest, AFileOfAnotherVersionIsRefusedAndLeftAsItIs) {
   {
     const auto spool = open();
     ASSERT_THAT(spool->append(messages(1, 3)), succeeds());
-    refuseAll(*spool);
-    before = spool->figures();
   }
-  change(
-      "DROP TABLE tenure_spool;"
-      "CREATE TABLE tenure_spool(version INTEGER NOT NULL, messages INTEGER NOT NULL, bytes INTEGER NOT NULL);"
-      "INSERT INTO tenure_spool VALUES(1, 0, 0)");
+  change("UPDATE tenure_spool SET version = 1");
 
-  for (int times = 1; times <= 2; ++times) {
-    const auto spool = open();
-    EXPECT_EQ(spool->figures().refused, 3U);
-    EXPECT_EQ(spool->figures().refusedBytes, before.refusedBytes);
-  }
+  const auto refused = sqlite::openSpool({.file = file});
+
+  ASSERT_THAT(refused, failsWith(Errc::configurationRefused));
+  EXPECT_THAT(refused.error().detail, testing::HasSubstr("is a spool of version 1, this is version"));
+  change("UPDATE tenure_spool SET version = version + 1");
+  EXPECT_EQ(idsIn(*open()).size(), 3U);
 }
 
 TEST_F(SpoolTest, OneProcessAtATimeHasItAndADeadOnesIsTakenOver) {

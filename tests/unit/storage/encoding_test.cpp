@@ -35,15 +35,6 @@ TEST(Encoding, ARowComesBackAsItWas) {
   EXPECT_TRUE(read.attempts == recorded.attempts);
 }
 
-TEST(Encoding, WhatARowOfAnEarlierVersionLacksIsZero) {
-  const FailingMessage read = attemptFrom(rowFrom(Table::attempt, name, "3;2:no1;2;1;").value());
-
-  EXPECT_EQ(read.attempts.lastError, "no");
-  EXPECT_EQ(read.attempts.state, AttemptState::blocked);
-  EXPECT_EQ(read.attempts.begunBy, FencingToken{});
-  EXPECT_EQ(read.attempts.postponements, Postponements{});
-}
-
 TEST(Encoding, FactsOfOneKindAreToldApartByTheirNames) {
   const ConsumerName books{"books"};
   const std::vector<Row> rows{
@@ -61,16 +52,6 @@ TEST(Encoding, FactsOfOneKindAreToldApartByTheirNames) {
     names.insert(called.text);
   }
   EXPECT_THAT(names, testing::SizeIs(3));
-}
-
-TEST(Encoding, WhatAnEarlierVersionHadInWorkIsOfLaneNone) {
-  using namespace std::string_literals;
-  const auto row = rowFrom(Table::inWork, "books", "7;1;2:a\0"s);
-  ASSERT_TRUE(row) << row.error().message();
-
-  EXPECT_EQ(integerIn(*row, inWork::lane), 0);
-  EXPECT_EQ(inWorkFrom(*row), (InWork{.ids = {{"a"}}, .more = true, .recordedBy = FencingToken{7}}));
-  EXPECT_EQ(integerIn(rowFrom(Table::inWork, "books\0002"s, "7;0;0:0;0;").value(), inWork::lane), 2);
 }
 
 TEST(Encoding, WhatIsCutOffInTheMiddleIsDamaged) {

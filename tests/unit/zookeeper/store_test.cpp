@@ -179,24 +179,6 @@ TEST_F(ZooKeeperStore, OneThatIsLaidOutInAnotherWayIsRefusedAndLeftAsItIs) {
   }
 }
 
-TEST_F(ZooKeeperStore, OneOfTheVersionBeforeGetsTheFoldersThatItLacksWithTheNextClaim) {
-  leaderWith(7);
-  SessionThread session(world_.options().zookeeper, world_.options().replyLimit);
-  std::vector<MultiOp> removals;
-  for (const std::string& folder : Paths("/tenure", world_.options().name).laterFolders())
-    removals.insert(removals.begin(), RemoveOp{folder});
-  ASSERT_THAT(session.multi(std::move(removals)), succeeds());
-  EXPECT_THAT(openStoreAdmin(world_.options())->streaks().value(), SizeIs(0));
-
-  const Leader leader = leaderWith(8);
-  const auto transaction = leader.begin();
-  ASSERT_THAT(transaction->recordFact(ledger, RecoveryWindow{.front = 9}), succeeds());
-  ASSERT_THAT(transaction->keep(ledger, {.number = 2}), succeeds());
-  ASSERT_THAT(transaction->commit(), succeeds());
-
-  EXPECT_EQ(leader.store->consumerState(ledger).value().facts.window->front, 9U);
-}
-
 TEST_F(ZooKeeperStore, ACandidacyThatIsGoneIsNotHeardOfWhereTheFenceSaysMore) {
   SessionThread session(world_.options().zookeeper, world_.options().replyLimit);
   const TestTerm term = enrolled(session, "fenced-by-both");

@@ -215,8 +215,6 @@ Result<OutboxShape> shapeOf(Connection& connection, const OutboxTable& table) {
       return unfit(*found, "no column is named for " + std::string(toString(required)) + ": it has " +
                                printable(found->columnNames()));
   for (const auto& [role, name] : columns) {
-    // A table that an earlier version has printed lacks it.
-    if (role == Role::nextAt && table.columns.empty() && !found->has(name)) continue;
     Result<OutboxShape::Column> column = fittingColumn(*found, role, name);
     if (!column && table.columns.empty() && !found->has(name))
       return Error{column.error().code, column.error().detail + "; columns=ROLE=COLUMN,... in the URL names yours"};

@@ -4,7 +4,6 @@
 #include <array>
 
 #include "backends/postgresql/rows/fence_rows.hpp"
-#include "backends/postgresql/rows/schema_steps.hpp"
 #include "backends/postgresql/rows/send_functions.hpp"
 #include "backends/postgresql/session/connection.hpp"
 #include "base/digest.hpp"
@@ -13,10 +12,12 @@
 namespace tenure::postgresql {
 namespace {
 
+constexpr std::array<storage::SchemaStep, 0> steps{};  // from the first release on
+
 // Rows that every commit changes leave room on their page, so that their new versions stay there and are cleaned up in
 // passing; tables that empty as fast as they fill are vacuumed by what goes, not by a share of what is left.
 constexpr std::string_view createTables = R"sql(CREATE TABLE tenure_schema(version bigint NOT NULL);
-INSERT INTO tenure_schema VALUES(7);
+INSERT INTO tenure_schema VALUES(8);
 CREATE TABLE tenure_queue(
   number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   name text NOT NULL,
@@ -198,16 +199,12 @@ Result<std::int64_t> versionOf(Connection& connection) {
   return asked ? Result<std::int64_t>(asked.answers[0].integer(0, 0)) : asked.error();
 }
 
-Result<std::span<const storage::SchemaStep>> missingSteps(const Connection& connection, std::int64_t version) {
-  return storage::stepsFrom(connection.name(), version, schemaVersion, steps);
-}
-
 bool lacks(const Missing& missing, std::string_view table) {
   return std::find(missing.tables.begin(), missing.tables.end(), table) != missing.tables.end();
 }
 
 Result<void> checkVersion(const Connection& connection, std::int64_t version) {
-  const auto toTake = missingSteps(connection, version);
+  const auto toTake = storage::stepsFrom(connection.name(), version, schemaVersion, steps);
   if (!toTake) return toTake.error();
   return toTake->empty() ? Result<void>{} : storage::olderSchema(connection.name(), version, schemaVersion);
 }
@@ -224,20 +221,6 @@ Result<void> mayTake(Connection& connection, const storage::SchemaStep& step) {
   const Result<Answer> refusal = connection.ask(std::string(step.refusedBy));
   if (!refusal) return refusal.error();
   return refusal->rows() > 0 ? Result<void>(storage::refusedStep(connection.name(), step)) : Result<void>{};
-}
-
-/// Each step and the version it leads to are one transaction.
-Result<void> bringForward(Connection& connection) {
-  const Result<std::int64_t> version = versionOf(connection);
-  if (!version) return version.error();
-  const auto toTake = missingSteps(connection, *version);
-  if (!toTake) return toTake.error();
-  for (const storage::SchemaStep& step : *toTake) {
-    if (const Result<void> may = mayTake(connection, step); !may) return may;
-    const std::string raise = "UPDATE tenure_schema SET version = " + std::to_string(step.from + 1) + ";\n";
-    if (const Result<void> taken = connection.script(std::string(step.sql) + raise); !taken) return taken;
-  }
-  return {};
 }
 
 Result<void> checkForbidden(const Connection& connection, const std::string& forbidden) {
@@ -265,6 +248,19 @@ bool isOurTable(std::string_view name) noexcept {
   return std::any_of(tables.begin(), tables.end(), [&](std::string_view table) {
     return name == table || (name.starts_with(table) && name.ends_with("_seq"));
   });
+}
+
+Result<void> takeSteps(Connection& connection, std::span<const storage::SchemaStep> known, std::int64_t version) {
+  const Result<std::int64_t> present = versionOf(connection);
+  if (!present) return present.error();
+  const auto toTake = storage::stepsFrom(connection.name(), *present, version, known);
+  if (!toTake) return toTake.error();
+  for (const storage::SchemaStep& step : *toTake) {
+    if (const Result<void> may = mayTake(connection, step); !may) return may;
+    const std::string raise = "UPDATE tenure_schema SET version = " + std::to_string(step.from + 1) + ";\n";
+    if (const Result<void> taken = connection.script(std::string(step.sql) + raise); !taken) return taken;
+  }
+  return {};
 }
 
 Result<void> checkSchema(Connection& connection) {
@@ -315,7 +311,7 @@ Result<void> applyTables(Connection& connection) {
   Result<Missing> missing = missingTables(connection);
   if (!missing) return missing.error();
   if (!lacks(*missing, "tenure_schema")) {
-    if (const Result<void> forward = bringForward(connection); !forward) return forward;
+    if (const Result<void> forward = takeSteps(connection, steps, schemaVersion); !forward) return forward;
     missing = missingTables(connection);
     if (!missing) return missing.error();
   }

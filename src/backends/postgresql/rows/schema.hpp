@@ -29,6 +29,7 @@
 
 #include "backends/postgresql/session/command.hpp"
 #include "storage/fence.hpp"
+#include "storage/schema_steps.hpp"
 #include "tenure/postgresql.hpp"
 #include "tenure/result.hpp"
 
@@ -37,7 +38,7 @@ namespace tenure::postgresql {
 class Connection;
 struct Exchange;
 
-inline constexpr std::int64_t schemaVersion = 7;
+inline constexpr std::int64_t schemaVersion = 8;
 
 /// Whether a name, folded as PostgreSQL folds it, is one of these tables or what belongs to them.
 bool isOurTable(std::string_view name) noexcept;
@@ -46,6 +47,10 @@ bool isOurTable(std::string_view name) noexcept;
 ///          fenceLost             the others are there, the fence's is not
 ///          storeFailed           another one is missing
 Result<void> checkSchema(Connection& connection);
+/// Takes those of the `known` steps that the tables lack, each in a transaction of its own. The last one leads to
+/// `version`.
+/// Errors:  those of storage::stepsFrom() and storage::refusedStep(); what is taken stays
+Result<void> takeSteps(Connection& connection, std::span<const storage::SchemaStep> known, std::int64_t version);
 /// checkSchema() and the check of a leader's rights in two halves: questions to send in front of others, and the
 /// verdict on the first answers of `asked`.
 ///
@@ -53,7 +58,7 @@ Result<void> checkSchema(Connection& connection);
 std::vector<Command> tableQuestions();
 Result<void> judgeTables(const Connection& connection, const Exchange& asked);
 
-/// Those of our tables on which a leader would lack a right, with a comma between them.
+/// Our tables on which a leader would lack a right, with a comma between them.
 Result<std::string> forbiddenTables(Connection& connection);
 
 /// Whether the functions for senders are those of this build.

@@ -73,18 +73,6 @@ Result<void> countRefused(Connection& connection) {
                         std::string(sizeInRow) + "), 0) FROM main.tenure_spool_refused)");
 }
 
-/// The first version did not count the refused messages.
-Result<void> bringForward(Connection& connection) {
-  return inTransaction(connection, [&] {
-    Result<void> done = connection.script(
-        "ALTER TABLE tenure_spool ADD COLUMN refused INTEGER NOT NULL DEFAULT 0;"
-        "ALTER TABLE tenure_spool ADD COLUMN refused_bytes INTEGER NOT NULL DEFAULT 0;");
-    if (done) done = countRefused(connection);
-    if (done) done = connection.run("UPDATE tenure_spool SET version = ?1", spoolVersion);
-    return done;
-  });
-}
-
 Result<std::optional<std::int64_t>> versionOf(Connection& connection) {
   Query version = connection.query("SELECT version FROM tenure_spool");
   const Result<bool> row = version.next();
@@ -104,7 +92,6 @@ Result<void> ensureTables(Connection& connection) {
   if (!version) return version.error();
   if (!*version) return Error{Errc::storeFailed, connection.file().string() + ": tenure_spool is empty"};
   if (**version == spoolVersion) return {};
-  if (**version == 1) return bringForward(connection);
   return Error{Errc::configurationRefused, connection.file().string() + " is a spool of version " +
                                                std::to_string(**version) + ", this is version " +
                                                std::to_string(spoolVersion)};
