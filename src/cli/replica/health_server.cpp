@@ -6,34 +6,16 @@
 namespace tenure::cli {
 
 Result<telemetry::Address> HealthServer::serve(boost::asio::io_context& loop, const Candidate& replica) {
-  const auto answer = [this](auto make) -> telemetry::Route {
-    return
-        [this, make](const telemetry::Request&, const telemetry::Respond& respond) { respond(make(metrics_.board())); };
-  };
-  const auto lives = [this](const StatusBoard& board) {
-    return telemetry::livez(board, guard_ != nullptr && guard_->isStuck());
-  };
-  const auto leads = [&replica](const StatusBoard& board) { return telemetry::leader(board, replica.term()); };
-  server_.emplace(
-      loop, telemetry::Routes{
-                {"/livez", answer(lives)},
-                {"/readyz", answer(telemetry::readyz)},
-                {"/standby", answer(telemetry::standby)},
-                {"/leader", answer(leads)},
-                {"/status", [this, &replica](const telemetry::Request&,
-                                             const telemetry::Respond& respond) { tellStatus(replica, respond); }},
-                {"/metrics", [this, &replica](const telemetry::Request& request, const telemetry::Respond& respond) {
-                   respond(metrics(request, replica));
-                 }}});
+  telemetry::Routes routes = telemetry::healthRoutes([this] { return metrics_.board(); }, replica,
+                                                     [this] { return guard_ != nullptr && guard_->isStuck(); });
+  routes.emplace("/status", [this, &replica](const telemetry::Request&, const telemetry::Respond& respond) {
+    tellStatus(replica, respond);
+  });
+  routes.emplace("/metrics", telemetry::metricsRoute([this, &replica](telemetry::MetricsFormat format) {
+                   return metrics_.text(format, replica.term());
+                 }));
+  server_.emplace(loop, std::move(routes));
   return server_->listen(listensAt_);
-}
-
-telemetry::Response HealthServer::metrics(const telemetry::Request& request, const Candidate& replica) const {
-  const bool isOpen = request.accept.find("application/openmetrics-text") != std::string::npos;
-  const auto format = isOpen ? telemetry::MetricsFormat::openMetrics : telemetry::MetricsFormat::prometheus;
-  return {200, metrics_.text(format, replica.term()),
-          isOpen ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
-                 : "text/plain; version=0.0.4; charset=utf-8"};
 }
 
 /// A reading of the election serves all requests of one second, because it goes through the session of the lease.

@@ -25,7 +25,6 @@ class HealthServer {
   void close() { server_.reset(); }
 
  private:
-  telemetry::Response metrics(const telemetry::Request& request, const Candidate& replica) const;
   void tellStatus(const Candidate& replica, const telemetry::Respond& respond);
   void statusRead(const Result<ElectionView>& view);
 

@@ -1,11 +1,13 @@
 /// What load balancers and Kubernetes ask of a replica, answered from the event stream and the lease. Pure.
 #pragma once
 
+#include <functional>
 #include <mutex>
 #include <optional>
 
 #include "telemetry/http/server.hpp"
 #include "telemetry/status_board.hpp"
+#include "tenure/candidate.hpp"
 #include "tenure/term.hpp"
 
 namespace tenure::telemetry {
@@ -18,6 +20,9 @@ Response readyz(const StatusBoard& board);
 Response leader(const StatusBoard& board, const std::optional<Term>& term);
 /// 200: it stands by and could follow.
 Response standby(const StatusBoard& board);
+
+/// /livez, /readyz, /standby and /leader. Borrows the replica.
+Routes healthRoutes(std::function<StatusBoard()> board, const Candidate& replica, std::function<bool()> isStuck);
 
 /// Keeps a board. Threads: any.
 class Observer final : public IEventSink {

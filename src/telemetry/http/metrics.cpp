@@ -378,4 +378,21 @@ std::string producerText(const std::string& name, const ProducerFigures& figures
   return prometheus::TextSerializer().Serialize(families);
 }
 
+Handler counted(Metrics& metrics, Handler handler) {
+  metrics.countHandlers();
+  return [&metrics, handler = std::move(handler)](const Delivery& delivery) {
+    const HandlerRun run(metrics);
+    return handler(delivery);
+  };
+}
+
+Route metricsRoute(std::function<std::string(MetricsFormat format)> text) {
+  return [text = std::move(text)](const Request& request, const Respond& respond) {
+    const bool isOpen = request.accept.find("application/openmetrics-text") != std::string::npos;
+    respond({200, text(isOpen ? MetricsFormat::openMetrics : MetricsFormat::prometheus),
+             isOpen ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+                    : "text/plain; version=0.0.4; charset=utf-8"});
+  };
+}
+
 }  // namespace tenure::telemetry

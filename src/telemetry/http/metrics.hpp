@@ -4,12 +4,15 @@
 
 #include <prometheus/metric_family.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "telemetry/http/server.hpp"
 #include "telemetry/status_board.hpp"
+#include "tenure/consumer.hpp"
 #include "tenure/producer.hpp"
 #include "tenure/scheduled.hpp"
 #include "tenure/spi/admin.hpp"
@@ -71,5 +74,24 @@ class Metrics final : public IEventSink {
   class Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+/// Around a run of a handler, or of a relay's sink.
+class HandlerRun {
+ public:
+  explicit HandlerRun(Metrics& metrics) : metrics_(metrics) { metrics_.handlerBegan(); }
+  ~HandlerRun() { metrics_.handlerEnded(BootClock::now() - began_); }
+  HandlerRun(const HandlerRun&) = delete;
+  HandlerRun& operator=(const HandlerRun&) = delete;
+
+ private:
+  Metrics& metrics_;
+  const BootTime began_ = BootClock::now();
+};
+
+/// The same handler, its runs counted and timed. Borrows the metrics. Before the first event.
+Handler counted(Metrics& metrics, Handler handler);
+
+/// The text in the format that the request accepts.
+Route metricsRoute(std::function<std::string(MetricsFormat format)> text);
 
 }  // namespace tenure::telemetry
