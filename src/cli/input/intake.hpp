@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/backoff.hpp"
+#include "cli/input/line_messages.hpp"
 #include "cli/input/line_reader.hpp"
-#include "cli/input/message_line.hpp"
 #include "tenure/spi/source.hpp"
 
 namespace tenure::cli {

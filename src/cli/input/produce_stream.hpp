@@ -6,7 +6,7 @@
 #include <string>
 
 #include "cli/exit.hpp"
-#include "cli/input/message_line.hpp"
+#include "cli/input/line_messages.hpp"
 #include "cli/options/backends.hpp"
 #include "cli/options/options.hpp"
 #include "tenure/producer.hpp"
