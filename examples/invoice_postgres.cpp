@@ -1,4 +1,4 @@
-// Orders come in through RabbitMQ, invoices go out into PostgreSQL, numbered without a gap: what the tax leadership
+// Orders come in through RabbitMQ, invoices go out into PostgreSQL, numbered without a gap: what the tax office
 // wants, and what two writers at a time, or one message twice, would break.
 //
 //     invoice_postgres HOST:PORT[,HOST:PORT…] BROKER-PORT

@@ -52,6 +52,7 @@ class HourlyReports : public testing::Test {
   std::optional<tenure::test::Process> b;
 };
 
+// shows: test-your-code/page-test-handler
 TEST_F(HourlyReports, AReplicaThatDiesInTheMiddleIsFollowedByOneThatWritesTheReport) {
   a.kill();
 
@@ -78,6 +79,7 @@ tenure::Outcome addPayment(const tenure::Delivery& delivery) {
   return kept ? tenure::Outcome::done() : tenure::Outcome::failed(kept.error().message());
 }
 
+// shows: test-your-code/page-test-handler
 TEST(Payments, AreAddedOnceThoughTheLeaderIsKilledAfterEachOfThem) {
   tenure::test::World world;
   for (int i = 1; i <= 10; ++i)

@@ -49,34 +49,34 @@ struct CareerLimits {
 
 /// Failover in milliseconds when this process dies without a word (kill -9, a crash, exit() without stop(), the
 /// kernel's out-of-memory killer). A helper process watches this one. The moment it is gone, and not
-/// before, the helper closes its ZooKeeper session, so that nobody waits for the session timeout. When all that ran for
-/// the term is proven gone it also marks the term as ended, so that the successor does not wait for `barrierLimit`.
+/// before, the helper closes its ZooKeeper session, so that no replica waits for the session timeout. Once all that ran
+/// for the term is proven gone it also marks the term as ended, so that the successor does not wait for `barrierLimit`.
 /// A candidate tells in an event whether it has one. Without its helper (not found, killed) it goes on; its sudden
 /// death then costs the session timeout, as it does when the whole machine or container dies.
 ///
 /// While the session lasts the helper holds its key, and while it leads the digest. It is a child process: a program
 /// may reap it with waitpid(-1).
 struct LastWillOptions {
-  /// Nullopt: where runUntilSignalled() is called and the helper is found. Whoever calls run() has to ask for it: a
+  /// Nullopt: where runUntilSignalled() is called and the helper is found. A caller of run() has to ask for it: a
   /// library starts no process unasked.
   std::optional<bool> use{};
   /// The helper's program. Empty: `tenure-last-will` beside this program, in ../libexec/tenure, or where the library
   /// that this program was linked with was installed to.
   std::string program{};
-  /// For a career that starts processes which may outlive this one: a pipe's reading end, borrowed. Whoever ends those
-  /// processes when this one is gone writes a byte when none is left; a pipe that ends without, or stays silent for
-  /// some seconds, proves nothing, and the marker stays busy. A successor on this machine does not take our end for
-  /// theirs then, but waits for `barrierLimit`. -1: no such processes.
+  /// For a career that starts processes which may outlive this one: a pipe's reading end, borrowed. When this process
+  /// is gone, the program that ends the others writes a byte once none is left. A pipe that ends without it, or stays
+  /// silent for some seconds, proves nothing, and the marker stays busy: a successor on this machine does not take our
+  /// end for theirs, but waits for `barrierLimit`. -1: no such processes.
   int childrenGone = -1;
-  /// With childrenGone: whether none of these processes runs now. Asked on the control thread when a term that did not
-  /// end in order has come home; true spares the next leader the barrier. Empty: nobody can say.
+  /// With childrenGone: whether none of these processes runs now. Asked on the control thread when all phases of a
+  /// term that did not end in order have returned; true spares the next leader the barrier. Empty: not known.
   std::function<bool()> nothingRuns{};
 };
 
 /// Whether a replica wants to lead.
 enum class Preference {
   normal,
-  preferred,  // whoever leads hands over to it once it has stood by for `preferredAfter`
+  preferred,  // the leader hands over to it once it has stood by for `preferredAfter`
   never,      // an observer: it does not contend, and the status shows it
 };
 std::string_view toString(Preference preference) noexcept;
@@ -99,16 +99,16 @@ struct CandidateOptions {
   /// How long a successor waits after an unclean end of our term before it leads; at most 30 min. Nullopt: half the
   /// session timeout that was negotiated, as a leader that is cut off may work for so long. Say 0 where every effect
   /// goes through a fenced store: the claim is the barrier then.
-  /// A lost term whose phases have all come home, with no outcome unknown, is said to run no more: nobody waits for it.
-  /// What it started beside them is for LastWillOptions::childrenGone.
+  /// A lost term is marked as ended when all its phases have returned with no outcome unknown: no successor waits then.
+  /// Processes that it started beside them are for LastWillOptions::childrenGone.
   std::optional<std::chrono::milliseconds> barrierLimit{};
   /// What the program reads anew when a signal says so (runUntilSignalled), such as a log level. Threads: the control
   /// thread; must not block.
   std::function<void()> onReload{};
   LastWillOptions lastWill{};
   /// Digests of it are shown by the candidacy. Where this replica and the leader differ both tell it (event
-  /// settings_differ), and nobody hands over to the other; when the leader is gone it is elected all the
-  /// same. Up to 32 names of up to 64 bytes. agreementOf() has a consumer's part of it.
+  /// settings_differ), and neither hands over to the other; when the leader is gone this replica is
+  /// elected all the same. Up to 32 names of up to 64 bytes. agreementOf() has a consumer's part of it.
   Agreement agreement{};
 };
 
@@ -136,7 +136,7 @@ class Candidate {
 
   /// Contends until stop() or a fatal error. Blocks. Call once. No phase runs any more when it returns: one that stays
   /// away after its limit and grace, or after an abort, cannot be killed, and may never let it return.
-  /// Takes nothing of the process: no signal, and it ends nobody. What a `main` wants is runUntilSignalled().
+  /// Handles no signal, and ends no process. A `main` calls runUntilSignalled() instead.
   ExitStatus run();
 
   /// Drain, hand over, leave, return from run(). A second call aborts: the running phase gets one second more, the

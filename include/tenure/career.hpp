@@ -34,9 +34,9 @@ class ILeaderCareer {
   /// loaded. Somebody else leads: touch nothing that the fence protects, and trust nothing read here after the claim.
   /// Not called when it is elected at once. An election that comes meanwhile requests `stop` and waits for the
   /// return, so look at it often: what you need to come home is all that a preparation may cost an election.
-  /// What it throws says that this replica is not ready: it is told (event not_ready) and shown by its candidacy,
-  /// nobody hands over to it, it lets those pass who are ready, and it is called again after a while. Where
-  /// nobody else is ready it is elected all the same.
+  /// An exception says that this replica is not ready: that is told (event not_ready) and shown by its candidacy, no
+  /// leader hands over to it, it lets ready replicas pass, and prepare() is called again after a while. Where no other
+  /// replica is ready it is elected all the same.
   virtual void prepare(const std::stop_token& stop) { static_cast<void>(stop); }
 
   /// The term begins: claim at the stores first, then read state. Nothing read before the claim may be trusted.

@@ -70,7 +70,7 @@ struct BatchDelivery {
 /// one by one, and what each gets then is its own.
 using BatchHandler = std::function<Outcome(const BatchDelivery&)>;
 
-/// What is promised of each message, whoever dies. An effect is what the handler writes to its transaction; what it
+/// The promise for each message, despite any crash. An effect is what the handler writes to its transaction; what it
 /// does elsewhere (a mail, a child process) happens as often as the handler is started.
 enum class Guarantee {
   /// One effect for each id: a message that comes again is dropped by its idempotency key. A handler may be started
@@ -87,7 +87,7 @@ enum class Guarantee {
   atMostOnce,
 };
 
-/// Which messages wait for which.
+/// The order in which messages are handled.
 struct Ordering {
   /// 0: all of them, in the order of the source, one after the other.
   std::size_t lanes = 0;
@@ -111,19 +111,18 @@ enum class Coalesce {
   /// together with its commit, without a run and without an idempotency key of their own (an id that had no run may
   /// come again as a new request). When the first ends without a run, as a dead letter or as known before, the next one
   /// takes its place. For requests of which the key says all: refresh this entry, rebuild that index. The handler sees
-  /// the first one's body. Loses nothing: whoever dies, each request is followed by a run that began after it came.
+  /// the first one's body. Loses nothing: despite crashes, each request is followed by a run that began after it came.
   byKey,
 };
 
 /// What a message that has used up its attempts does to those behind it. What no attempt could change (a rejected
 /// message, one over the limits, an id that came with another body) is a dead letter either way.
 enum class OnDead {
-  /// It is set aside as a dead letter, and they go on.
+  /// The message is set aside as a dead letter, and those behind it go on.
   skip,
-  /// They wait: it is tried again every ConsumerOptions::retryMax (the longest of retryDelays), by each leader, until
-  /// it
-  /// succeeds or an operator makes a dead letter of it (IStoreAdmin::release, `tenure queue release`). Not with at most
-  /// once.
+  /// The messages behind it wait. It is tried again every ConsumerOptions::retryMax (the longest of retryDelays), by
+  /// each leader, until it succeeds or an operator makes a dead letter of it (IStoreAdmin::release, `tenure queue
+  /// release`). Not with at most once.
   block,
 };
 
@@ -136,8 +135,8 @@ enum class WhenAsked {
   cut,
 };
 
-/// What becomes of a group whose next number does not come within ConsumerOptions::gapLimit. Nobody skips or stops
-/// before everything that waits at the source has been looked at (in lanes: and nothing is in work): it may be there.
+/// The policy for a group whose next number does not come within ConsumerOptions::gapLimit. A skip or stop comes only
+/// after all that waits at the source was searched for the number (in lanes: and nothing is in work).
 enum class GapPolicy {
   wait,  // for as long as it takes; the event tells of it
   skip,  // the numbers are given up, with a dead letter that names them; those after them are handled
@@ -191,7 +190,7 @@ class RateLimits {
 };
 
 struct ConsumerOptions {
-  /// Whose idempotency keys and attempts these are; the election's name when empty. Consumers that share a name and a
+  /// The owner of idempotency keys and attempts; the election's name when empty. Consumers that share a name and a
   /// store drop each other's ids.
   ConsumerName name{};
   Guarantee delivery = Guarantee::exactlyOnceEffect;
@@ -221,8 +220,8 @@ struct ConsumerOptions {
   /// 0..30 d.
   std::vector<std::chrono::milliseconds> retryDelays{};
   OnDead onDead = OnDead::skip;
-  /// So many different messages that become dead letters, without one between them that is done, stop the consumer: the
-  /// stop is on record in the store, and whoever leads waits until an operator lets it go on (`tenure queue resume`,
+  /// So many different dead letters, without a message between them that is done, stop the consumer: the stop is on
+  /// record in the store, and each leader waits until an operator resumes the consumer (`tenure queue resume`,
   /// IStoreAdmin::resume). 0: nothing stops it.
   std::size_t deadLetterLimit = 20;
   /// A store or source that leaves us without an answer for so long ends the term: counted from the first question that

@@ -208,7 +208,7 @@ struct QueueUnread {
   void fields(auto&& f) const { f("queue", queue), f("age_ms", age); }
 };
 struct BeyondHorizon {
-  TENURE_EVENT("beyond_horizon", warn)  // once a term: a message as old as this may be a repeat that nobody can tell
+  TENURE_EVENT("beyond_horizon", warn)  // once a term: a repeat of a message as old as this is not recognized
   std::string message;
   std::chrono::milliseconds age{};
   void fields(auto&& f) const { f("message", message), f("age_ms", age); }

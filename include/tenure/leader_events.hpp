@@ -95,7 +95,7 @@ struct ElectionFailed {
 struct HandoverAsked {
   TENURE_EVENT("handover_asked", info)
   std::string by;
-  std::string to{};  // a candidate's uuid; empty: whoever is next
+  std::string to{};  // a candidate's uuid; empty: the next in line
   void fields(auto&& f) const {
     f("by", by);
     if (!to.empty()) f("to", to);

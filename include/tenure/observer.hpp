@@ -1,8 +1,8 @@
-/// Who leads an election, told to any process as it changes: for gateways that send requests to the leader, for pages
+/// Tells any process who leads an election, at each change: for gateways that send requests to the leader, for pages
 /// that show it. An observer does not contend, and needs no more than the right to read.
 ///
-/// It is a reading, not evidence: by the time somebody acts on it, the leader may be another. What must not happen
-/// twice is for the fence to keep out: send the token along, and let the store decide.
+/// An observation is no evidence: by the time somebody acts on it, another replica may lead. Where an effect must not
+/// happen twice, send the token along, and let the store's fence decide.
 #pragma once
 
 #include <functional>
@@ -27,8 +27,8 @@ struct Leader {
 
 struct Leadership {
   enum class State {
-    unknown,  // the ensemble is not reached: whoever led may lead still
-    nobody,   // between terms, or nobody has ever contended
+    unknown,  // the ensemble is not reached: the last leader may lead still
+    nobody,   // between terms, or before the first candidate
     led,
     unobservable,  // `failure` says why, and nothing more will come
   } state = State::unknown;

@@ -80,7 +80,7 @@ struct Options {
   std::uint16_t port = 0;
   std::string database;
   std::string user;
-  /// Its first line is the password.
+  /// The file's first line is the password.
   std::filesystem::path passwordFile;
   /// Connects only to a server whose certificate `tlsAuthority` (a file of certificates) vouches for under the name
   /// that was asked for; never falls back. Without it, libpq's PGSSLMODE decides.
@@ -100,7 +100,7 @@ struct Options {
   std::chrono::milliseconds statementLimit{30'000};
   /// How long one server may take to be connected to, in whole seconds from 2 on.
   std::chrono::milliseconds connectLimit{5'000};
-  /// A transaction whose client is silent for so long is ended by the server: a frozen leader holds nobody up longer,
+  /// A transaction whose client is silent for so long is ended by the server: a frozen leader blocks others no longer,
   /// and a handler must not compute longer between two statements.
   std::chrono::milliseconds idleInTransactionLimit{2'000};
   /// How long bytes may go unacknowledged, or an idle connection unanswered, until it counts as cut.
@@ -108,7 +108,7 @@ struct Options {
   /// After lockLimit, a claim ends the sessions of this election's older terms.
   bool evictFrozenHolder = true;
   /// Of a sink, and of what handlers send: numbers the messages of each group 1, 2, 3, … in the transaction that stores
-  /// them, whoever sends, and puts the number into numberHeader. An id that was sent before is known for seven days: it
+  /// them, for all senders, and puts the number into numberHeader. An id sent before is known for seven days: it
   /// is not stored again, and takes no number. Messages without a group get none. All who send to a queue should agree.
   bool numbered = false;
   /// Of a source: gives each message that has a group and no number the group's next number. The transaction that
@@ -157,8 +157,8 @@ std::string schemaSql();
 ///
 /// Errors:  invalidArgument
 Result<std::string> outboxSql(std::string_view name);
-/// Creates the tables in the connection's current schema, or brings those of an earlier version to this one, step by
-/// step; all that is there stays.
+/// Creates the tables in the connection's current schema, or takes the steps that this version brings; all that is
+/// there stays. Before the first release there are none: tables of another version are refused.
 ///
 /// Errors:  configurationRefused  tables of a newer version, of one too old, or only some of them, are there
 ///          permissionDenied, authenticationFailed, unavailable, storeFailed

@@ -5,12 +5,12 @@
 ///     init ───────────────► process ───────────────► block ───────────────► decline ◄─┐
 ///      ▲                     │ ▲  ▲                    │                      │  │     │ offer: decline
 ///      └───── complete ──────┘ │  └───── complete ─────┴───── complete ───────┘  └─────┘
-///                              │        (who waited is in work now)
-///                              └──── withdraw: who waited is gone, from block or decline
+///                              │        (the waiting one is in work now)
+///                              └──── withdraw: the waiting one is gone, from block or decline
 ///
-/// Whoever is declined may go: the one that waits begins later than that, and sees all that the declined one wanted
-/// seen. For work that says by its key what it does and looks up the rest itself: refresh this cache entry, rebuild
-/// this index, reload that file.
+/// A declined request may be dropped: the waiting one begins later, and sees all that the declined one wanted seen.
+/// For work that says by its key what it does and looks up the rest itself: refresh this cache entry, rebuild this
+/// index, reload that file.
 #pragma once
 
 #include <chrono>
@@ -61,9 +61,9 @@ class DedupAutomaton {
 };
 
 struct QueueCoordinatorOptions {
-  /// Who is in work for longer is taken for dead: the next one begins, and complete() of the late one says so.
+  /// A request in work for longer is taken for dead: the next one begins, and complete() of the late one is false.
   Duration headLimit = std::chrono::minutes{5};
-  /// A key that nobody asked for since is forgotten; until then it costs no allocation to come again.
+  /// A key without a request for so long is forgotten; until then it costs no allocation to come again.
   Duration keepIdle = std::chrono::minutes{1};
   /// Keys at most, idle ones included; of those the longest idle go first. Reckoned shard by shard.
   std::size_t maxKeys = 65'536;
@@ -91,12 +91,11 @@ class QueueCoordinator : private detail::QueueCoordinatorCore<Key, Hash> {
   /// begin. Threads: one at a time.
   ///
   ///   Entry answer()         how it was received
-  ///   bool wait(stop = {})   true when this one is in work: at once when it was accepted, after the one before it when
+  ///   bool wait(stop = {})   true when it is in work: at once when it was accepted, after the one before it when
   ///                          it was blocked. False: it was declined, `stop` was asked for (it has left its place, and
-  ///                          those that it stood for have nobody), or it was taken for dead before it came here
+  ///                          the declined ones that it stood for get no run), or it was taken for dead before it came
   ///   bool complete()        false when it was not in work any more: it took longer than the limit, and the same may
-  ///   be
-  ///                          in work elsewhere
+  ///                          be in work elsewhere
   using Place = typename Core::Place;
 
   explicit QueueCoordinator(const QueueCoordinatorOptions& options = {}, const IClock& clock = systemClock())

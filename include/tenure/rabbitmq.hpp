@@ -56,7 +56,7 @@ enum class QueueType { classic, quorum };
 
 /// What keeps two leaders from consuming at the same time.
 enum class Exclusivity {
-  /// The broker refuses a second consumer. Works with classic queues, whoever declared them; proven at each attach.
+  /// The broker refuses a second consumer. Works with classic queues, however declared; proven at each attach.
   exclusiveConsumer,
   /// The queue was declared with x-single-active-consumer; the broker compares it and all other arguments of `type`
   /// and `arguments` at each attach. The only way for quorum queues.
@@ -84,8 +84,8 @@ enum class DeliveryLimitFrom { declaration, policy };
 /// rabbitmq-c does not compare addresses.
 struct Tls {
   bool on = false;
-  std::filesystem::path authority;  // PEM; whom to trust
-  /// Who we are, where the broker asks.
+  std::filesystem::path authority;  // PEM; the certificates to trust
+  /// Our own certificate and key, where the broker asks.
   std::filesystem::path certificate;
   std::filesystem::path key;
 };

@@ -54,7 +54,7 @@ struct Options {
   /// How long an idempotency key is kept: longer than any message may come again. Zero keeps them for ever.
   std::chrono::hours keepIdsFor{7 * 24};
   /// Make queue and fence when absent; otherwise an absent queue is Errc::notFound, and so is a claim of one that
-  /// nobody has claimed yet, for a producer may have made it on a server that was emptied.
+  /// no election has claimed yet, for a producer may have made it on a server that was emptied.
   bool create = true;
   /// Accept a server that may lose what it acknowledged (see Durability), or that does not say.
   bool allowUnsafe = false;

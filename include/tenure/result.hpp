@@ -49,7 +49,7 @@ enum class Errc {
   storeFull,            // disk full or quota; nothing was committed
   storeFailed,          // I/O error or corruption
   heldTooLong,          // a transaction was left idle for longer than its store allows; nothing was committed
-  transactionConflict,  // the store took the transaction back and blames nobody: handle its messages again
+  transactionConflict,  // the store took the transaction back and blames no message: handle its messages again
   commitRefused,        // the store is well and rejects this commit for what its messages wrote
   gapTooOld,            // a group's next number has not come in time, or too many messages wait for it
 
@@ -59,7 +59,7 @@ enum class Errc {
 const std::error_category& tenureCategory() noexcept;
 inline std::error_code make_error_code(Errc code) noexcept { return {static_cast<int>(code), tenureCategory()}; }
 
-/// It may have happened: repeat only under the same message id.
+/// The operation may have happened: repeat only under the same message id.
 bool isOutcomeUnknown(const std::error_code& code) noexcept;
 /// Never repeat under this term: hand over.
 bool isTermOver(const std::error_code& code) noexcept;

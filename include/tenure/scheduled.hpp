@@ -52,7 +52,7 @@ class ScheduledMessages {
   virtual Result<ScheduleChange> cancel(const MessageId& id) = 0;
   /// A time in the past means now. Errors: invalidArgument  more than ten years ahead
   virtual Result<ScheduleChange> reschedule(const MessageId& id, WallTime at) = 0;
-  /// It comes to the queue at once, behind those that are due already.
+  /// The message comes to the queue at once, behind those that are due already.
   Result<ScheduleChange> runNow(const MessageId& id) { return reschedule(id, WallTime{}); }
 };
 

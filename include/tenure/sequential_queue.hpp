@@ -1,5 +1,5 @@
 /// Tasks of many groups for many workers: within a group one after the other, in the order they came; across groups
-/// in parallel, by whoever is free.
+/// in parallel, by any free worker.
 ///
 ///     enqueue ──►  a: 1 4 6      ready:  a ─ b ──► dequeue takes the first task of the first ready group
 ///                  b: 2                              │
@@ -15,7 +15,7 @@
 /// that hands in its work for the next one finishes its turn. So workers hardly ever meet.
 ///
 /// A group's turn is one task. For a worker that calls next() it is a run of up to 16 of its tasks, handed to it in one
-/// visit to the shard, as nobody else could take them anyway; but once a run has lasted for some milliseconds, the
+/// visit to the shard, as no other could take them anyway; but once a run has lasted for some milliseconds, the
 /// next one is a single task, so that strangers wait for one slow task at most. And a quick group which holds a quarter
 /// of all that waits keeps its worker from run to run, as long as others take half as many meanwhile: at the end it is
 /// the one that all would wait for.

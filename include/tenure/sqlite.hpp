@@ -42,7 +42,7 @@ struct Options {
   /// and from then on it holds for all.
   bool senders = false;
   /// Of a sink, and of what handlers send: numbers the messages of each group 1, 2, 3, … in the transaction that stores
-  /// them, whoever sends, and puts the number into numberHeader. An id that was sent before is known for seven days: it
+  /// them, for all senders, and puts the number into numberHeader. An id sent before is known for seven days: it
   /// is not stored again, and takes no number. Messages without a group get none. All who send to a queue should agree.
   bool numbered = false;
   /// Of a source: gives each message that has a group and no number the group's next number. The transaction that
@@ -97,8 +97,9 @@ Result<std::unique_ptr<ISpool>> openSpool(const SpoolOptions& options, IEventSin
 
 /// The tables, as SQL.
 std::string schemaSql();
-/// Makes file and tables where they are absent, and brings tables of an earlier version to this one, step by step; all
-/// that is there stays. A leader's first claim does it as well; all others refuse such a file.
+/// Makes file and tables where they are absent, and takes the steps that this version brings; all that is there stays.
+/// Before the first release there are none: tables of another version are refused. A leader's first claim does it as
+/// well.
 ///
 /// Errors:  configurationRefused  tables of a newer version, or of one too old, or another program's file
 ///          storeBusy, storeFull, storeFailed, unavailable, permissionDenied

@@ -15,7 +15,7 @@
 
 namespace tenure {
 
-/// Which process, on which boot of which machine, in which pid namespace: enough to prove a holder dead or alive.
+/// A process, on one boot of one machine, in one pid namespace: enough to prove a holder dead or alive.
 struct ProcessIdentity {
   std::string host;
   std::int64_t pid = 0;
@@ -64,7 +64,7 @@ struct TermIdentity {
   CandidateUuid candidate;
   CandidateId candidateId;
   ProcessIdentity holder;
-  /// Who led before and left no idle marker, if its znode is gone. A store may evict it.
+  /// The leader before, if it left no idle marker and its znode is gone. A store may evict it.
   std::optional<ProcessIdentity> uncleanPredecessor;
   LostTerms lost{};
 };

@@ -15,8 +15,8 @@
 
 namespace tenure {
 
-/// NULL, integer, real, text, or bytes. Whoever binds a body chooses: SQL's text and JSON functions want text, which
-/// should then be UTF-8 without NUL; bytes keep everything and equal no text.
+/// NULL, integer, real, text, or bytes. A handler that binds a body chooses: SQL's text and JSON functions want text,
+/// which should then be UTF-8 without NUL; bytes keep everything and equal no text.
 using SqlValue = std::variant<std::monostate, std::int64_t, double, std::string, std::vector<std::byte>>;
 using SqlRow = std::vector<SqlValue>;
 /// A named parameter, with its colon: {":id", …}.
@@ -31,9 +31,9 @@ class ISqlStatements {
   /// Errors:  invalidArgument  not exactly one statement, or it touches the transaction or Tenure's own tables
   ///          storeFailed      the statement failed; the detail is the store's own message
   virtual Result<std::vector<SqlRow>> execute(std::string_view sql, std::span<const SqlParameter> parameters = {}) = 0;
-  /// The same for a statement whose rows nobody needs. It may be kept back, to travel with others: what the server has
-  /// against it is then heard later, when the transaction is undone, its messages are handled again, and this statement
-  /// is run by itself.
+  /// The same for a statement whose rows are not needed. It may be kept back, to travel with others. An error of the
+  /// server then comes later: the transaction is undone, its messages are handled again, and this statement is run by
+  /// itself.
   virtual Result<void> write(std::string_view sql, std::span<const SqlParameter> parameters = {}) {
     const auto rows = execute(sql, parameters);
     return rows ? Result<void>{} : rows.error();

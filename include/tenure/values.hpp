@@ -44,10 +44,10 @@ using EnsembleUuid = Id<struct EnsembleUuidTag, std::string>;
 using MessageId = Id<struct MessageIdTag, std::string>;
 /// The ordering key of a message, 0..255 bytes; empty means none.
 using GroupId = Id<struct GroupIdTag, std::string>;
-/// Who consumes: idempotency keys, attempts and dead letters carry it, so that consumers may share a store.
+/// A consumer's name: idempotency keys, attempts and dead letters carry it, so that consumers may share a store.
 using ConsumerName = Id<struct ConsumerNameTag, std::string>;
-/// Which queue it is, whatever host, port or user it is reached by: the queue keeps it itself, and another queue never
-/// has the same. Empty: the queue does not tell.
+/// A queue's identity, whatever host, port or user it is reached by: the queue keeps it itself, and no other queue has
+/// the same. Empty: the queue does not tell.
 using QueueIdentity = Id<struct QueueIdentityTag, std::string>;
 
 /// Each refuses with Errc::invalidArgument; the detail shows the value escaped and says what was expected.

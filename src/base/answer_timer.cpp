@@ -8,9 +8,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Who is hurried is at work on another thread, and looks so often.
+/// The longest wait at a stretch: a hurry() from another thread is noticed at the next look.
 constexpr Duration stretch = 250ms;
-/// What failed is tried again sooner than that: a later question is about something else.
+/// A question within this time after an unanswered one continues the same silence.
 constexpr Duration sameSilence = 3s;
 
 BootTime timeOf(Duration::rep count) noexcept { return BootTime{Duration{count}}; }

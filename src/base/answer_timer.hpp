@@ -36,7 +36,7 @@ class IAnswerWatch {
   virtual ~IAnswerWatch() = default;
   /// Once for each silence.
   virtual void onOverdue(BootTime since) = 0;
-  /// It has come after all.
+  /// The overdue answer has come.
   virtual void onAnswered() = 0;
 };
 
@@ -44,7 +44,7 @@ class IAnswerWatch {
 /// Threads: one at a time; hurry() and since() from any.
 class AnswerTimer {
  public:
-  /// How long an answer takes that nobody would miss, unless this store is known to take longer.
+  /// An answer that takes longer is overdue, unless this store is known to be slower.
   static constexpr Duration usual = std::chrono::seconds{1};
 
   /// A limit below a second counts as one. Borrows the watch.
@@ -54,9 +54,9 @@ class AnswerTimer {
 
   /// A question goes out, which the server may take so long to answer.
   void asked(BootTime now, Duration mayTake = {}) noexcept;
-  /// Complete, be it a refusal.
+  /// The answer has come completely; a refusal counts.
   void answered(BootTime now);
-  /// Nobody waits for it for now.
+  /// The store stops waiting for now: no answer is owed.
   void putOff() noexcept;
   /// Until when to wait at a stretch; then it asks mayWait.
   BootTime nextLook(BootTime now) const noexcept;
@@ -69,19 +69,19 @@ class AnswerTimer {
 
   // For the consumer:
 
-  /// Of the first question that was not answered.
+  /// When the first unanswered question was asked; nullopt: no answer is owed.
   std::optional<BootTime> since() const noexcept;
-  /// It has failed since then, and answers alone do not mend it; nullopt: it goes well again.
+  /// The store has failed since then, and answers alone do not mend it; nullopt: it works again.
   void hold(std::optional<BootTime> since) noexcept { held_ = since; }
-  /// Whatever is under way ends by then.
+  /// Ends an exchange under way by then.
   void hurry(BootTime by) noexcept { endBy_.store(by.time_since_epoch().count()); }
   /// A new term begins.
   void reset() noexcept;
 
-  /// What is known to all who use the same connection in turn.
+  /// Shared by all timers that use the same connection in turn.
   struct Silence {
     std::atomic<Duration::rep> since{0};   // 0: nothing is owed
-    std::atomic<Duration::rep> waited{0};  // when somebody last did
+    std::atomic<Duration::rep> waited{0};  // when one of them last waited
   };
   void share(std::shared_ptr<Silence> silence) noexcept { silence_ = std::move(silence); }
 

@@ -1,4 +1,4 @@
-/// Which errors of IMessageSink::appendEach refuse one message, and which are the queue's.
+/// Tells errors of IMessageSink::appendEach that refuse one message from errors of the queue.
 #pragma once
 
 #include <algorithm>

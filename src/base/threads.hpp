@@ -1,7 +1,7 @@
 /// The seam to threads that work beside each other: real ones in production, fibers of one thread in the simulation.
 ///
-/// What they share is under a std::mutex that nobody keeps while he waits for a server, for time or for another one,
-/// but in a signal; what is kept that long is an ILock. So fibers never meet a mutex that is locked.
+/// Shared state is under a std::mutex. A thread never holds one while it waits for a server, for time or for another
+/// thread, except in a signal. A lock that is held that long is an ILock. So fibers never meet a locked mutex.
 #pragma once
 
 #include <pthread.h>
@@ -32,7 +32,7 @@ class SignalsBlocked {
   sigset_t before_{};
 };
 
-/// Whoever destroys it has waited for its end.
+/// The owner waits for its end before destroying it.
 class IThread {
  public:
   virtual ~IThread() = default;
@@ -48,7 +48,7 @@ class ILock {
   virtual void unlock() = 0;
 };
 
-/// For those who wait under a mutex until something has changed.
+/// Lets threads wait under a mutex until something has changed.
 class ISignal {
  public:
   virtual ~ISignal() = default;
@@ -56,7 +56,7 @@ class ISignal {
   virtual void wait(std::unique_lock<std::mutex>& lock, Duration atMost, const std::stop_token& stop,
                     const std::function<bool()>& isOver) = 0;
   virtual void notifyAll() noexcept = 0;
-  /// At least one of them.
+  /// Wakes at least one waiting thread.
   virtual void notifyOne() noexcept = 0;
 };
 

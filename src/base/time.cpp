@@ -16,7 +16,7 @@ void IClock::waitUntil(BootTime deadline, const std::stop_token& stop) const {
   std::mutex mutex;
   std::unique_lock lock(mutex);
   std::condition_variable_any stopped;
-  // A suspended machine makes the wait longer by as much: whoever needs exact limits reads the clock afterwards.
+  // A suspended machine makes the wait longer by as much: for exact limits, read the clock afterwards.
   stopped.wait_for(lock, stop, deadline - now(), [] { return false; });
 }
 

@@ -15,7 +15,7 @@ ExitStatus statusOf(const Error& error) noexcept {
   return refused ? ExitStatus::authentication : ExitStatus::configuration;
 }
 
-/// Somebody else may lead by now: what the marker says is no longer ours to decide.
+/// Another replica may lead by now: what the marker says is no longer ours to decide.
 bool isLoss(EndReason reason) noexcept {
   return reason == EndReason::leaseLost || reason == EndReason::sessionExpired || reason == EndReason::znodeDeleted ||
          reason == EndReason::fenced;

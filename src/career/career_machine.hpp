@@ -10,10 +10,10 @@
 ///         └─────────────── hand over ◄─────────────────────┘
 ///              Leave ──► gone ──► Exit
 ///
-/// Who stands by further behind only checks what it would prepare. Either may fail: then this replica is not ready,
-/// which others are told, and does the same again after a while. Who is elected while it prepares is asked to come
-/// home, and inaugurated when it has. A preparation that never comes home is given up while others lead: it would hang
-/// as leader as well.
+/// A replica further behind in line only checks what it would prepare. When either fails, the replica tells the others
+/// that it is not ready, and tries again after a while. When it is elected while it prepares, the preparation is asked
+/// to end, and the inauguration follows. A preparation that never ends is given up while others lead: a leader would
+/// hang in it as well.
 ///
 /// What holds, whatever comes in:
 ///  - at most one phase runs at a time, and none begins after the term has been resigned;
@@ -25,9 +25,9 @@
 /// Asked to end, a phase gets its stop token at once and `drain` to come home. A phase that overruns its own limit gets
 /// the token and `grace`. One that stays away after that is given up: the znode goes with the marker left busy, and
 /// the process exits, because a thread cannot be killed. Progress moves the limit, until the term is ending. The term's
-/// Watchdog counts the same limits for whoever asks whether the term is valid.
+/// Watchdog counts the same limits, and so tells whether the term is valid.
 ///
-/// Who calls: CareerRunner, and nobody else outside of tests and simulation.
+/// Called by CareerRunner alone, outside of tests and simulation.
 #pragma once
 
 #include <optional>
@@ -282,8 +282,8 @@ class CareerMachine {
   bool exitWhenHung_ = false;
   bool seeksSuccessors_ = false;
   std::optional<Leadership> leadership_;
-  std::optional<Preparation> preparation_;  // while it is out; as leader, until it is inaugurated
-  bool next_ = false;                       // in line
+  std::optional<Preparation> preparation_;  // while it runs; once elected, until the inauguration
+  bool next_ = false;                       // we are next in line
   bool mayPrepare_ = false;                 // next in line, and not asked to prepare since
   bool mayCheck_ = false;                   // stands by, and not asked to check or prepare since
   bool foundReady_ = false;                 // at the last look

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "cli/options/options.hpp"
+#include "places/secrets.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -25,7 +25,7 @@ Exit exitFor(const Error& error) noexcept {
   return Exit::unavailable;
 }
 
-std::string complaintOf(std::string_view what) { return "tenure: " + printable(withoutSecrets(what)) + "\n"; }
+std::string complaintOf(std::string_view what) { return "tenure: " + printable(places::withoutSecrets(what)) + "\n"; }
 
 void complain(std::string_view what) {
   const std::string line = complaintOf(place() ? place()(std::string(what)) : what);
@@ -38,7 +38,7 @@ Exit wrongUsage(std::string_view what) {
 }
 
 Exit refuse(std::string_view option, const Error& error) {
-  // That a value was refused is said by what is expected of it.
+  // The detail of these says what is expected; that the value was refused is clear then.
   const bool saysItself = error.is(Errc::invalidArgument) || error.is(Errc::configurationRefused);
   const std::string text = saysItself && !error.detail.empty() ? error.detail : error.message();
   complain(option.empty() ? text : std::string(option) + ": " + text);

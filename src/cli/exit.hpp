@@ -57,7 +57,7 @@ class PlacedComplaints {
 
 /// "tenure: …", with whatever looks like a secret in a URL replaced by ***, and nothing in it that could move a cursor.
 std::string complaintOf(std::string_view what);
-/// That on standard error.
+/// Writes complaintOf(what) to standard error.
 void complain(std::string_view what);
 /// Complains of the command line itself: something is missing, or does not go together.
 Exit wrongUsage(std::string_view what);

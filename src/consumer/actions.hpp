@@ -1,5 +1,5 @@
-/// What a lane asks of its shell: one value at a time, which holds all that the shell needs. Each names its answer; any
-/// of them may be answered by failed() instead.
+/// Actions that a lane asks of its shell, one at a time. An action holds all that the shell needs, and names its
+/// answer; any action may be answered by failed() instead.
 #pragma once
 
 #include <string>
@@ -49,22 +49,22 @@ struct Quit {  // the term is over
 struct Take {  // → took
   std::size_t max;
   BootTime until;
-  std::optional<MessageId> ran{};  // its run is over already: whoever delivers it again, it stands for nobody
-  // First, groups of which nothing is in hand are free, and where they stand; nullopt: they are not.
+  std::optional<MessageId> ran{};  // its run is over: it must not coalesce later messages, even if redelivered
+  // First frees groups with nothing in hand, at these positions; nullopt: frees none.
   std::optional<std::vector<supply::SequenceState>> released{};
-  bool ahead = false;  // before it is at their turn: only of what every lane has enough of
+  bool ahead = false;  // before their turn: only if there is enough for every lane
 };
 struct TakeTurn {  // a token for a start; in total order it is only looked at, and taken by Begin → turned
   GroupId group;
 };
-struct Begin {  // for whom does it stand, that is about to start? → begun
+struct Begin {  // the message starts: which others does it stand for? → begun
   MessagePtr message;
 };
 struct Park {  // give the head and what follows it in its group back → did
   Parked parked;
   BootTime until;
 };
-struct Release {  // groups of which nothing is in hand are free, and where they stand → did
+struct Release {  // frees groups with nothing in hand, at these positions → did
   std::vector<supply::SequenceState> states{};
 };
 struct Acknowledge {  // after the commit → acknowledged
@@ -116,7 +116,7 @@ struct Commit {
   std::vector<ConsumerFact> facts{};
   std::vector<LoggedAttempt> log{};
   InWork inWork{};                    // what the next transaction may touch
-  std::size_t voids = 0;              // the first lanes of which nothing is in work any more
+  std::size_t voids = 0;              // how many of the first lanes have nothing in work any more
   std::vector<MessagePtr> settled{};  // to be acknowledged, here where source and store share transactions
   std::vector<Message> others{};
   supply::NumberWrites numbers{};
@@ -128,7 +128,7 @@ using Action = std::variant<Claim, Recall, Reopen, Attach, Declare, LookAtClock,
                             Take, TakeTurn, Begin, Park, Release, Acknowledge, Look, Inquire, Consult, Load, Admit,
                             Handle, HandleTogether, Undo, WriteDeadLetter, Commit, Resolve, Abandon>;
 
-/// Which of the actions that is.
+/// The index of an action's type.
 template <class A, std::size_t at = 0>
 constexpr std::size_t indexOf() {
   if constexpr (std::is_same_v<std::variant_alternative_t<at, Action>, A>)

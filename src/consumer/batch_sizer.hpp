@@ -32,7 +32,7 @@ class BatchSizer {
   /// When a batch of so many messages has to be committed, counted from its first message's beginning.
   Duration workLimit(std::size_t messages) const noexcept;
 
-  /// So many are handled while a commit takes place, or in a time that nobody notices; none while that is not known.
+  /// How many messages are handled during one commit, or in a negligible time; 0 until that is measured.
   std::size_t quickOnes() const noexcept;
 
   void committed(std::size_t messages, Duration work, Duration commit);

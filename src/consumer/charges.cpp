@@ -9,11 +9,11 @@ namespace {
 
 /// Another generation's tokens may be above ours.
 bool mayHaveDied(FencingToken recordedBy, const TermIdentity& term) {
-  if (recordedBy.value == 0) return false;  // nobody has
+  if (recordedBy.value == 0) return false;  // no term has
   return recordedBy >= term.token || term.lost.contains(recordedBy);
 }
 
-/// Whether it counts the death of a process in it already.
+/// Whether the attempt already counts a death of its process.
 bool judge(AttemptRecord& attempt, const TermIdentity& term) {
   if (attempt.begunBy.value == 0) return false;
   attempt.processDied = mayHaveDied(std::exchange(attempt.begunBy, {}), term);
@@ -22,7 +22,7 @@ bool judge(AttemptRecord& attempt, const TermIdentity& term) {
   return attempt.processDied;
 }
 
-/// What all processes outlived that may have had it in work, none has died of.
+/// If every process that may have handled these messages survived, none of them is suspect.
 void judge(InWork& inWork, const TermIdentity& term) {
   if (mayHaveDied(inWork.recordedBy, term)) return;
   if (term.lost.anyAfter(inWork.recordedBy)) {
@@ -35,7 +35,7 @@ void judge(InWork& inWork, const TermIdentity& term) {
   inWork.more = false;
 }
 
-/// That an earlier death is on record says nothing of this one.
+/// Counts this death, whether or not an earlier one is on record.
 void chargeTheOnlyOne(ConsumerState& state, WallTime now) {
   const MessageId& id = state.inWork.ids.front();
   auto known = std::ranges::find(state.attempts, id, &AttemptRecord::id);
@@ -61,7 +61,7 @@ Result<ConsumerState> recollect(IFencedStore& store, const ConsumerName& consume
   InWork& inWork = state->inWork;
   if (inWork.suspectsOf.value != 0) inWork.recordedBy = inWork.suspectsOf;
   judge(inWork, term);
-  // Whoever claimed since, without a record of its own, has begun nothing that matters where its process lives.
+  // A later term without a record of its own cannot be the cause if its process survived.
   const bool namesTheOnlyOne = inWork.ids.size() == 1 && (!inWork.more || !term.lost.anyAfter(inWork.recordedBy));
   if (theirs == RecoveryWindow{.unrecordedWindow = 1} && namesTheOnlyOne && mayHaveDied(inWork.recordedBy, term) &&
       !counted.contains(inWork.ids.front()))

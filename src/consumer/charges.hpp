@@ -1,10 +1,10 @@
-/// Which attempts count. Pure. One counts when its handler failed or overran its limit, or when a process died with
-/// exactly that message in work, and for nothing else: whatever store, source or ensemble do.
+/// Decides which attempts count. Pure. An attempt counts when its handler failed or overran its limit, or when a
+/// process died with exactly that message in work. A failure of store, source or ensemble never counts.
 ///
-/// Nobody may be left to count what kills its process, so a suspect's attempt is counted before it begins, and the
-/// record names the term that has begun it. Who follows asks what became of that term's process: one that outlived it
-/// takes nothing with it, however the term ended, and the count is taken back. A term whose record names one single
-/// message, and that goes by one at a time, has begun that one and no other: it needs no count beforehand.
+/// A process that dies cannot count the attempt, so a suspect's attempt is counted before it begins, and the record
+/// names the term that began it. The next leader asks what became of that term's process. If the process survived, the
+/// count is taken back, however the term ended. A term whose record names a single message, and that handles one at a
+/// time, can only have begun that message: it needs no count beforehand.
 #pragma once
 
 #include <optional>

@@ -23,22 +23,22 @@ class ClockWatch {
  public:
   static constexpr std::chrono::minutes tolerance{1};
 
-  /// Whose clock it is that was read.
+  /// The owner of the clock that was read.
   enum class Whose { store, leader };
 
   explicit ClockWatch(std::chrono::hours keepFor) : keepFor_(keepFor) {}
 
-  /// As earlier terms left it; nullopt: nobody has looked yet.
+  /// Restores the last look of earlier terms; nullopt: there was none.
   void restore(const std::optional<ClockLook>& last);
-  /// What is wrong with it, if anything is. `bootId` says of which boot `boot` counts.
+  /// Returns what is wrong with the clock, if anything is. `bootId` names the boot that `boot` counts from.
   std::optional<std::string> look(Whose whose, WallTime wall, BootTime boot, const std::string& bootId);
-  /// A key lies in its future. What is to be said of that.
+  /// Distrusts the clock, as `key` lies in its future. Returns the warning.
   std::string distrust(WallTime key, WallTime wall);
-  /// Whether what it calls old may be forgotten.
+  /// Whether keys that are old by this clock may be forgotten.
   bool isTrusted(WallTime wall) const noexcept { return wall >= trustedFrom_; }
-  /// Whether it is the leader's own, as far as is known: nobody has read the store's.
+  /// Whether this is the leader's own clock. True until the store's clock is read.
   bool isLeaders() const noexcept { return !last_ || !last_->isStores; }
-  /// As it is to be kept.
+  /// The record to keep in the store.
   ClockLook record() const;
 
  private:

@@ -17,7 +17,7 @@ bool Committer::isOver(const LaneQueue& queue, Duration lastRun, const Now& now)
   return now.boot - batchBegan_ + lastRun >= sizer_.workLimit(settled);
 }
 
-/// Nullopt: the store knows it already.
+/// The streak to write; nullopt: the store has it already.
 std::optional<DeadLetterStreakRecord> Committer::streakToBook() const {
   const PendingWrites& pendingWrites = state_.pendingWrites;
   const DeadLetterStreak& streak = state_.streak();

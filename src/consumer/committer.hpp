@@ -1,6 +1,6 @@
 /// The open transaction: when it is over, what it says, and what follows from its commit. Pure.
 ///
-///   messages are settled ─► full, late, or somebody waits ─► commit ─► committed: told, granted, acknowledged
+///   messages are settled ─► full, late, or asked to stop ─► commit ─► committed: told, startable, acknowledged
 ///                                                              ├─ refused: nothing of it has happened
 ///                                                              └─ unknown: asked what became of it, before anything
 ///                                                              else
@@ -25,25 +25,25 @@ class Committer {
  public:
   explicit Committer(LaneState& at);
 
-  /// Its first message begins.
+  /// The transaction's first message begins.
   void begin(BootTime now) noexcept { batchBegan_ = now; }
   /// `lastRun`: the next message is expected to take as long.
   bool isOver(const LaneQueue& queue, Duration lastRun, const Now& now) const noexcept;
   std::size_t size() const noexcept { return sizer_.size(); }
-  /// So many messages are worth having before they begin, whosever they are: named with this commit, and in the next.
+  /// How many messages, of any group, to take ahead: this commit names them, the next one settles them.
   std::size_t ahead() const noexcept { return std::min(sizer_.quickOnes(), sizer_.size()); }
 
-  /// All of it but the numbers, and whether the mark before the head is to be undone.
+  /// The commit, but for its numbers and whether it undoes to the mark before the head.
   Commit close(const LaneQueue& queue, InWorkRecord::Entry entry, const std::optional<ClockLook>& look, const Now& now);
-  /// What the record in the store says from now on of who is in work.
+  /// The in-work record that this commit writes to the store.
   const InWorkRecord::Entry& entry() const noexcept { return entry_; }
-  /// It is durable: what is known of its messages, before they leave the queue.
+  /// The commit is durable: updates what is known of its messages, before they leave the queue.
   void committed(const LaneQueue& queue, const Now& now);
   void report(std::size_t messages, std::int64_t position, std::size_t limit, const Now& now);
   Acknowledge acknowledgement(const LaneQueue& queue) const;
-  /// Nothing of it has happened, or it is over.
+  /// Forgets the transaction: it was rolled back, or is over.
   void forget() noexcept;
-  /// What is to be told of it is true.
+  /// Tells the transaction's events: they are true now.
   void tellNews();
 
   bool isOutcomeKnown() const noexcept { return outcomeKnown_; }
@@ -56,7 +56,7 @@ class Committer {
   }
   /// For the rest of the term: no conflict may undo a handler that starts at most once.
   void keepOut() noexcept { keepsOut_ = true; }
-  /// Which other lanes may run beside the next transaction.
+  /// How the next transaction runs beside those of other lanes.
   Company company() const noexcept {
     if (undone_ > 1 || keepsOut_) return Company::alone;
     return inTurn_ > 0 ? Company::inTurn : Company::beside;

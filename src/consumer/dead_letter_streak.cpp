@@ -46,7 +46,7 @@ void DeadLetterStreak::broken() {
 
 bool DeadLetterStreak::heard(const std::optional<DeadLetterStreakRecord>& record) {
   const std::lock_guard lock(mutex_);
-  if (record_.state != State::stopped) return true;  // another lane was told
+  if (record_.state != State::stopped) return true;  // another lane has read the resumption
   if (record && record->state != State::resumed) return false;
   leftOver_ = record.has_value();
   record_ = {};

@@ -1,14 +1,14 @@
-/// Stops a consumer whose messages all become dead letters: more likely than that each of them is bad is a slip of the
-/// operator's that would empty the queue.
+/// Stops a consumer whose messages all become dead letters: an operator's mistake is more likely than that each of them
+/// is bad, and it would empty the queue.
 ///
-///   counting ──a message dies──▶ counting ──as many in a row as there may be──▶ stopped ──an operator lets it go──▶
+///   counting ──a message dies──▶ counting ──as many in a row as there may be──▶ stopped ──an operator resumes it──▶
 ///   counting
 ///      ▲                            │
 ///      └── one is done or skipped ──┘
 ///
-/// It is kept in the store, in the transaction that dead-letters: so every leader finds the consumer stopped, and an
-/// operator's word there (IStoreAdmin::resume) lets it go on. All lanes of a term share one. The same message twice is
-/// one.
+/// The streak is stored in the transaction that dead-letters: so every leader finds the consumer stopped, until an
+/// operator resumes it there (IStoreAdmin::resume). All lanes of a term share one streak. The same message twice counts
+/// once.
 ///
 /// Threads: any.
 #pragma once
@@ -31,25 +31,25 @@ class DeadLetterStreak {
     bool stops = false;  // it is one too many
   };
 
-  /// As earlier terms left it; nullopt: nothing is on record.
+  /// Restores the streak of earlier terms; nullopt: nothing is on record.
   void restore(const std::optional<DeadLetterStreakRecord>& record);
   /// A message becomes a dead letter in a transaction that has yet to commit.
   Death died(const MessageId& id, const std::string& reason, WallTime now);
-  /// It did not commit, with so many of them.
+  /// The transaction did not commit: takes back its `deaths`.
   void undone(int deaths);
-  /// Durable: something was done.
+  /// A success is durable: the streak ends.
   void broken();
-  /// What an operator has said of it by now; nullopt: nothing is on record any more. True: we go on.
+  /// Takes the record as an operator may have changed it; nullopt: it is gone. Returns whether the consumer goes on.
   bool heard(const std::optional<DeadLetterStreakRecord>& record);
 
-  /// What is on record is as record() says.
+  /// The store's record is now as record() says.
   void kept();
 
   bool isStopped() const;
-  /// What is on record is over.
+  /// The store's record is outdated: its streak is over.
   bool isLeftOver() const;
   bool counts() const;
-  /// As it is to be kept.
+  /// The record to keep in the store.
   DeadLetterStreakRecord record() const;
 
  private:

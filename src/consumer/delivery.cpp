@@ -96,11 +96,11 @@ Decision Delivery::turned(std::optional<BootTime> heldUntil, const Now& now) {
     notBefore_ = *heldUntil;
     return GoesOn{};
   }
-  // With lanes it waits at the scheduler, and its group with it; nobody overtakes a suspect.
+  // A lane's message waits at the scheduler, with its group. A suspect waits here: no message overtakes it.
   return state_.role == Role::lane ? Decision(GivesBack{*heldUntil}) : Waits{*heldUntil};
 }
 
-/// It became a dead letter before when its acknowledgement did not get through: a foreign source delivers it again.
+/// The message may be a dead letter already: a foreign source delivers it again if its acknowledgement was lost.
 Decision Delivery::refuse(std::string_view why, const Now& now) {
   const bool hasKey = state_.dedups() && isWithinLimits(message().id);
   if (hasKey && !head_.isFirst) return CommitFirst{};
@@ -156,7 +156,7 @@ Decision Delivery::dropRepeat() {
   return Settled{false};
 }
 
-/// What they wait for may stand behind them all: whoever gives numbers up gives these up before their time.
+/// The missing number may come behind all that wait for it, so GapPolicy::skip gives it up before its time.
 Decision Delivery::tooManyWait(const Now& now) {
   if (!head_.isFirst) return CommitFirst{};
   const auto gap = numbers_.gapOf(message().group, now);
@@ -170,7 +170,7 @@ Decision Delivery::tooManyWait(const Now& now) {
   return Ends{numbers_.tooMany(message().group)};
 }
 
-/// Its key is asked for by itself: it may have come meanwhile.
+/// The key is looked up separately: it may have been stored meanwhile.
 Decision Delivery::deadLetterReleased(const Now& now) {
   if (!head_.isFirst) return CommitFirst{};
   if (state_.dedups() && !key_.isLookedUp) return Action{Look{head_.message}};
@@ -179,7 +179,7 @@ Decision Delivery::deadLetterReleased(const Now& now) {
   return deadLetter("released: " + record.lastError, record.attempts, true, now);
 }
 
-/// It waits for its next attempt, or for an operator's word.
+/// The message waits for its next attempt, or until an operator releases it.
 Decision Delivery::standStill(const Now& now) {
   if (!head_.isFirst) return CommitFirst{};
   HeadOfLineBlock& block = state_.histories.block;
@@ -235,7 +235,7 @@ Decision Delivery::charge(const Now& now) {
       return CommitFirst{};
     }
   }
-  if (died) {  // and nobody was left to tell
+  if (died) {  // its leader died before it could tell
     state_.pendingWrites.news.push_back(AttemptFailed{message().id.value, before->attempts, before->lastError, 0ms});
     state_.log.died(*before);
   }
@@ -288,7 +288,7 @@ Decision Delivery::startOver() {
   return Action{Abandon{}};
 }
 
-/// Its key is there already, and says that its body is the same, or another one.
+/// The key is stored already, with the same body or another one.
 Decision Delivery::dropKnown(Admission admission, const Now& now) {
   if (admission == Admission::reused)
     return deadLetter("its id was used before with another body", attemptNumber() - 1, false, now);
@@ -445,7 +445,7 @@ Decision Delivery::deadLetter(std::string_view reason, int attempts, bool withKe
                                 .withoutBody = isRefused() && refused_->death && refused_->times > 1}};
 }
 
-/// What an operator has let go is no slip of his.
+/// Releasing a message does not count towards `deadLetterLimit`.
 void Delivery::deadLettered(const Now& now) {
   PendingWrites& pendingWrites = state_.pendingWrites;
   pendingWrites.news.push_back(MessageDeadLettered{message().id.value, death_.reason, death_.attempts});

@@ -8,11 +8,11 @@
 ///           ├─ rejected ─► dead-lettered
 ///           └─ skipped  ─► its key alone
 ///
-/// What only says that its number is skipped (skipHeader) goes the same way without its handler, a token or a charge.
+/// A message that only skips its number (skipHeader) goes the same way without its handler, a token or a charge.
 ///
 /// A transaction's first message is only looked up before its handler and admitted after it: the store's lock is taken
-/// by the handler's own first statement, and a handler that begins with slow work holds nobody up meanwhile. One that
-/// is external never runs under the lock. The others are admitted first.
+/// by the handler's own first statement, and a handler that begins with slow work holds no other lane up. An external
+/// handler never runs under the lock. The transaction's other messages are admitted first.
 ///
 /// That is the way to one effect for each message. Without keys (at least once) nothing is looked up or admitted. At
 /// most once is another way: a message is taken, key and acknowledgement durable, before its handler starts. Then it is
@@ -24,7 +24,7 @@
 ///                                                                        ─► dead-lettered ─► commit
 ///
 /// What it decides is a question to store or handler (an Action), or what becomes of the head. What its transaction is
-/// to say of it, it writes into the pendingWrites.
+/// to say of it, it writes into the lane's pending writes.
 #pragma once
 
 #include <deque>
@@ -101,23 +101,23 @@ class Delivery {
   Delivery(LaneState& at, Numbers& numbers, Random random)
       : state_(at), numbers_(numbers), retryDelays_(at.options, random) {}
 
-  /// It is its turn.
+  /// The head's turn has come.
   Decision begin(const Head& head, const Now& now);
-  // Answers about it.
+  // Answers about the head.
   Decision looked(bool known);
   Decision admitted(Admission admission, const Now& now);
-  /// As it was to become a dead letter, its key was there already, made by another copy: this one is a repeat.
+  /// The head was to become a dead letter, but another copy has stored its key: this one is a repeat.
   Decision foundKey();
-  /// Nullopt: it has its token.
+  /// Nullopt: the head has its token.
   Decision turned(std::optional<BootTime> heldUntil, const Now& now);
   Decision begun(std::vector<Message> others);
   Decision ran(const Outcome& outcome, const Now& now);
   Decision undone(const Now& now);
   void deadLettered(const Now& now);
   void inquired(const ConsumerState& found);
-  /// Its handler asked too much, alone in its transaction.
+  /// The handler asked more of its transaction than the store allows, with this message alone in it.
   Decision overstrained(const Head& head, const std::string& why, const Now& now);
-  /// It was to be handled with others, and has a key.
+  /// The message was to join others, but its key is stored already.
   Decision known(const Head& head, Admission admission, const Now& now);
   /// The store refused the message's commit. `counts`: the refusal counts as a failed attempt; if not, the message is
   /// too large and becomes a dead letter. Returns false once its dead letter was refused without a body, too: call
@@ -126,18 +126,18 @@ class Delivery {
   /// The refused message waits, longer each time, and a warning is told.
   void rest(const Now& now);
 
-  /// It is settled: what its transaction says of it.
+  /// Settles the message: adds to the transaction what it says of the message.
   void settle(bool hadTurn, bool wasDeadLettered);
-  /// Nothing of it is in the transaction, or that is over.
+  /// The transaction holds nothing of the head, or is over.
   void forgetTransaction() noexcept { key_ = {}; }
-  /// Back to the mark before the commit.
+  /// Whether the commit has to undo to the mark first.
   bool leavesMark() const noexcept { return key_.marked; }
   bool isPlain(const Message& message) const;
 
-  // What has a token of the rate limits, and has not begun.
+  // Messages that have a rate-limit token and have not begun.
 
   void bringTokens(std::span<const Message> messages);
-  /// The groups of those that needed none.
+  /// The groups of settled messages that did not need their token.
   std::vector<GroupId> unbegun(std::span<const MessagePtr> settled) const;
   std::size_t takeTokens(std::span<const MessageId> of);
 
@@ -147,7 +147,7 @@ class Delivery {
   void chargeIsDurable(const MessageId& id) { charged_ = id; }
   void forgetCharge() noexcept { charged_.reset(); }
   bool hasCharge() const noexcept { return charged_.has_value(); }
-  /// Its handler did not come to an end of its own: a clean end counts nothing.
+  /// Takes back the attempt counted beforehand: the handler did not end by itself, but the term ended cleanly.
   void takeBackCharge();
   void runIsDurable() noexcept {
     ran_.reset();
@@ -158,7 +158,7 @@ class Delivery {
   const std::optional<MessageId>& whoseRunIsOver() const noexcept { return ran_; }
   Duration lastRun() const noexcept { return lastRun_; }
 
-  // Without keys: committed by this term and not acknowledged, they come again, at the front and in this order.
+  // Without keys: messages committed by this term but not acknowledged come again, at the front and in this order.
 
   void remember(std::span<const MessagePtr> committed);
   void acknowledged(std::size_t count);
@@ -173,15 +173,15 @@ class Delivery {
   MessagePtr closeTaken();
   Decision goOnWithTaken(const Head& head, BootTime notBefore, const Now& now);
   Decision takenFailed(const std::string& why, const Now& now);
-  /// What the store did not take becomes a dead letter when the store is back.
+  /// The store refused the taken message: it becomes a dead letter when the store is back.
   void takenRefused(const Error& error);
-  /// The store takes nothing any more.
+  /// Gives the taken message up: the store accepts no more writes.
   void forgo(const std::string& why);
 
  private:
   struct Key {  // the head's, in the open transaction
     bool isLookedUp = false;
-    bool isKnown = false;  // it was there already
+    bool isKnown = false;  // the key was stored already
     bool marked = false;   // the transaction's mark stands before it
     bool isAdmitted = false;
   };

@@ -59,7 +59,7 @@ void Engine::openStores() {
 
 void Engine::inaugurate(const Term& term) {
   join();
-  lanes_.clear();  // of a term that nobody handed over
+  lanes_.clear();  // of a term that ended without a handover
   main_.reset();
   context_.reset();
   stop_ = {};
@@ -301,7 +301,7 @@ Result<void> Engine::watchGaps(const Term& term, const std::stop_token& stop) {
   return {};
 }
 
-/// All that waits was looked at: nothing is in work, for the sake of which a source may keep back something.
+/// Whether the source has no more messages. Nothing is in work that would make the source hold some back.
 Result<bool> Engine::isDry(const std::stop_token& stop) {
   if (!dispatcher_->isEmpty()) return false;
   const SerialAccess::Pass pass = passForReading();

@@ -6,17 +6,17 @@
 ///                           └► committer         batches, commit, resolve, acknowledge
 ///
 ///     total order   one group on one lane, on the career thread (total_order.hpp)
-///     per group     pipeline/dispatcher.hpp (intake, scheduler) under a lock (shared_dispatcher.hpp), and lanes on
+///     per group     supply/dispatcher.hpp (intake, scheduler) under a lock (shared_dispatcher.hpp), and lanes on
 ///                   threads of their own
 ///
 /// Each part is a pure machine. lane.hpp puts those of a lane together, and says what comes next; lane_runner.hpp
-/// performs that, through its context (worker_context.hpp): the lane's way to its messages. This is who makes them:
+/// performs that, through its context (worker_context.hpp): the lane's way to its messages. The engine makes them:
 ///
 ///   prepare      the main store and those of the lanes connect
 ///   inaugurate   the main runner claims, recalls and attaches
 ///   execute      first the main runner alone, with what a dead predecessor may have had in work; in total order it
 ///                goes on. Else the lanes, each on a thread of its own, while this one reads and acknowledges
-///                (reader.cpp)
+///
 ///   rest         the election is paused: the lanes finish what they have begun, and keep the rest in hand
 ///   handOver     the lanes finish what they have in hand, then the main runner writes that nothing is in work
 ///
@@ -71,7 +71,7 @@ class Engine final : public ILeaderCareer {
    private:
     Engine& engine_;
   };
-  /// What all of one term have in common.
+  /// Settings that all workers of a term share.
   struct Setting {
     IMessageSource& source;
     IFencedStore& store;
@@ -125,7 +125,7 @@ class Engine final : public ILeaderCareer {
   Result<std::vector<Message>> fetch(BootTime until, const std::stop_token& stop);
   void sourceFailed(const Term& term, const Error& error);
   void postpone(const Error& error);
-  /// Ends the term: nobody is to wait for answers any longer.
+  /// Ends the term: no thread may wait for answers any longer.
   [[noreturn]] void giveUp(const Error& error);
   void hurry() noexcept;
   void tell(EventBody body);

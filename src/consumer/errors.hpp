@@ -1,4 +1,4 @@
-/// What an error of store or source means for the messages at hand. Pure.
+/// Decides what an error of store or source means for the messages at hand. Pure.
 #pragma once
 
 #include <string>

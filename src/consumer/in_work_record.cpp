@@ -22,7 +22,7 @@ std::size_t InWorkRecord::mostSuspects() const noexcept {
   return left_.named + (left_.more ? theirs().unrecordedWindow + stoodFor : 0);
 }
 
-/// Once they are narrowed down, they are to the last.
+/// Once suspects are being narrowed down, that goes on to the last one.
 void InWorkRecord::scanned(LaneQueue& queue, const SuspectScan& scan) {
   if (!lane_.takesFirst()) queue.findSuspects(scan);
   if (lane_.role == Role::recovery) queue.suspectAll();
@@ -37,7 +37,7 @@ void InWorkRecord::onArrived(LaneQueue& queue) const noexcept {
   if (lane_.role == Role::recovery && isOpen()) queue.suspectAll();
 }
 
-/// Where each is named when it begins, one that failed in good order has to answer for nothing while it waits.
+/// Where each message is named when it begins, one that failed in good order is no suspect while it waits.
 std::size_t InWorkRecord::suspectsAfter(const LaneQueue& queue, bool cameHome) const noexcept {
   if (lane_.namesEach() && queue.suspects() == 1 && cameHome) return 0;
   return queue.suspects() - std::min(queue.suspects(), queue.settled());

@@ -1,19 +1,19 @@
-/// What the store knows to be in work, and so who may begin. Pure.
+/// Tracks which messages the store records as in work, and so which may begin. Pure.
 ///
 ///   unread ──scan: suspects are found, or there are none──▶ open ──a commit: nothing is in work──▶ closed
 ///      ▲                                                       │ ▲                                   │
-///      └── the source has to deliver suspects once more ───────┘ └── a commit names who comes next ──┘
+///      └── the source has to deliver suspects once more ───────┘ └── a commit names the next batch ──┘
 ///
 /// Which message kills its process? Every commit records which messages the next transaction may touch; before the
 /// first commit, the claim alone says that up to a batch may be in work. A successor of a process that died treats
-/// exactly those as suspects: alone in a transaction, the attempt durable before the handler starts. Nothing that the
-/// record does not cover is ever begun, so a killer is always among the suspects, and only a message that was alone in
-/// work when its process died is charged with it (charges.hpp). An external handler works on one at a time, and that
-/// one is named before it begins; there nobody has to be suspected to be charged.
+/// exactly those as suspects: alone in a transaction, the attempt durable before the handler starts. A message begins
+/// only if the record allows it, so a killer is always among the suspects, and only a message that was alone in work
+/// when its process died is charged with it (charges.hpp). An external handler works on one message at a time, named
+/// before it begins: such a message can be charged without being a suspect.
 ///
-/// Where there are many suspects they are narrowed down first: they share transactions, few at a time, and nobody is
-/// charged. Only those few are on record then, of all that an earlier term may have died of. If the process dies again
-/// it has died of one of them, and its successor has few suspects. Whose own death is counted already stays alone.
+/// Many suspects are narrowed down first: a few at a time share a transaction, and none is charged. Only those few are
+/// on record then, of all that an earlier term may have died of. If the process dies again, one of them is the cause,
+/// and its successor has few suspects. A suspect that was charged with a death before stays alone.
 #pragma once
 
 #include <algorithm>
@@ -29,19 +29,19 @@ namespace tenure::consuming {
 class InWorkRecord {
  public:
   enum class State { unread, open, closed };
-  /// What the next commit says of the messages in hand.
+  /// The record of the messages in hand that the next commit writes.
   struct Entry {
     InWork inWork{};
-    std::size_t names = 0;         // of those in hand
+    std::size_t names = 0;         // how many messages in hand the record names
     std::size_t suspectsLeft = 0;  // when it is durable
     bool isNarrow = false;         // it names few of the suspects, and no others are on record any more
-    std::size_t voids = 0;         // so many lanes' records say from now on that nothing is in work
+    std::size_t voids = 0;         // how many lanes' records say from now on that nothing is in work
   };
   struct Ending {
     bool closes = false;     // nothing begins after it
     bool cameHome = false;   // the one suspect has failed in good order
     std::size_t batch = 0;   // the next one's
-    bool elsewhere = false;  // some of those that come next are not in hand
+    bool elsewhere = false;  // some of the next messages are not in hand
   };
 
   explicit InWorkRecord(const LaneState& lane)
@@ -51,11 +51,11 @@ class InWorkRecord {
         few_(std::min(fewSuspects, limit_)) {}
 
   void restore(const ConsumerState& left);
-  /// Who is suspect is known; how many may begin, and are to be told of.
+  /// The suspects are known: marks them in the queue, and sets how many messages may begin.
   void scanned(LaneQueue& queue, const SuspectScan& scan);
-  /// More came. Before the lanes whatever comes is suspect; the record leaves open how many are to come.
+  /// More messages came. In recovery every one is suspect; the record leaves open how many are to come.
   void onArrived(LaneQueue& queue) const noexcept;
-  /// Before the lanes: no suspect is left, neither in hand nor where they come from.
+  /// In recovery: no suspect is left, neither in hand nor at the dispatcher.
   void recovered() noexcept { isRecovered_ = true; }
   /// The suspects are to be found at the source once more.
   void unread() noexcept { state_ = State::unread; }
@@ -68,33 +68,33 @@ class InWorkRecord {
   bool isOpen() const noexcept { return state_ == State::open; }
   /// The record is this term's own.
   bool isOwn() const noexcept { return recorded_.has_value(); }
-  /// It names few of the suspects, of whom more are left.
+  /// The record names a few of the suspects; others are left.
   bool isNarrow() const noexcept { return recorded_ && recorded_->narrow; }
   /// The messages that this term's record names, or leaves open, are suspects of an earlier term.
   bool isOfSuspects() const noexcept { return recorded_ && recorded_->areTheirs; }
   /// The front may begin without being named.
   bool coversFront() const noexcept { return !recorded_ || recorded_->more || lane_.takesFirst(); }
-  /// Somebody may have been in work, who was not looked for yet.
+  /// A message may have been in work that was not looked for yet.
   bool expects() const noexcept { return expects_; }
   const RecoveryWindow& own() const noexcept { return own_; }
   bool isDeclared() const noexcept { return declared_ == own_; }
   void declared() noexcept { declared_ = own_; }
-  /// Of those that an earlier term may have died of.
+  /// The window of the messages that an earlier term may have died of.
   RecoveryWindow theirs() const noexcept { return declared_.value_or(own_); }
   std::size_t limit() const noexcept { return limit_; }
-  /// So many suspects are handled at once.
+  /// How many suspects share a transaction.
   std::size_t together(const LaneQueue& queue) const noexcept { return queue.narrows() ? few_ : 1; }
   bool mayBegin(const LaneQueue& queue) const noexcept { return queue.settled() < queue.startable(); }
 
  private:
-  /// As an earlier term has left it.
+  /// The record as an earlier term left it.
   struct Left {
     FencingToken by;
     std::size_t named = 0;
-    bool more = true;  // whoever is not named may have been in work as well
+    bool more = true;  // messages that are not named may have been in work as well
     bool isNarrowedDown = false;
   };
-  /// As this term has written it.
+  /// The record as this term has written it.
   struct Written {
     bool narrow = false;
     bool more = false;

@@ -113,7 +113,7 @@ Action Lane::becomeLeader(const Now& now) {
   return over(true);
 }
 
-/// What is suspect in hand has to be found again, by its id: what is acknowledged only now may come before it.
+/// Suspects in hand have to be found again, by their ids: messages acknowledged only now may come before them.
 Action Lane::attach() {
   Attach attach;
   if (queue_.suspects() > 0 || !inWork_.isUnread()) {
@@ -124,7 +124,7 @@ Action Lane::attach() {
   return ask(std::move(attach));
 }
 
-/// As long as nobody knows what became of the commit, nothing else may happen; and to leave now is no clean end.
+/// While the commit's outcome is unknown, nothing else may happen; and to leave now is no clean end.
 Action Lane::askAgain(const Now& now) {
   if (now.stopAsked) return quit(trouble_);
   if (now.boot < notBefore()) return waitFor(notBefore(), now);
@@ -201,9 +201,9 @@ bool Lane::wantsMessages() const noexcept {
   return isNew && queue_.size() < 2 * inWork_.limit();
 }
 
-/// How many more. What is taken before a commit is named by it, and shares the next one: a commit for each group's few
-/// would cost more than their handlers. Only where those are quick, as whoever is taken waits for those before it,
-/// strangers as well; and only of what is plain.
+/// How many more messages to take. Those taken before a commit are named by it and share the next one: a commit for
+/// each group's few would cost more than their handlers. Only if handlers are quick, as a message taken waits for those
+/// before it, of other groups as well; and only plain messages.
 std::size_t Lane::wantsAhead(const Now& now) const noexcept {
   constexpr std::size_t leastWorth = 4;
   const bool isPlain = !state_.takesFirst() && !state_.together && !state_.coalesces() && !numbers_.areFollowed();
@@ -294,7 +294,7 @@ Head Lane::headOf(const Now& now) const {
             .storeIsAway = outages_.storeIsAway()};
   if (queue_.settled() + queue_.joined() >= queue_.size()) return head;
   head.message = queue_.head();
-  // What a process has died of already is charged before it begins, among however many.
+  // A message that a process has died of already is charged before it begins, however many suspects there are.
   head.isSuspect = queue_.isSuspect() && (!queue_.narrows() || state_.histories.hasDied(head.message->id));
   return head;
 }
@@ -328,7 +328,7 @@ Action Lane::decide(Delivery::Decision decision, const Now& now) {
                     decision);
 }
 
-/// What the transaction says of others, or of this one, is durable first.
+/// First commits what the transaction says of other messages, or of this one.
 Action Lane::giveBack(const Delivery::GivesBack& how, const Now& now) {
   parkUntil_ = how.until;
   const PendingWrites& pendingWrites = state_.pendingWrites;
@@ -356,7 +356,7 @@ Action Lane::onLooked(bool known, const Now& now) { return decide(delivery_.look
 Action Lane::onAdmitted(Admission admission, const Now& now) {
   if (!std::exchange(joining_, false)) return decide(delivery_.admitted(admission, now), now);
   if (admission == Admission::fresh) return joinHead(now);
-  // It is asked about again when those are done that wait for each other.
+  // The message is admitted again when the joined ones are done.
   if (queue_.joined() > 0) return ask(HandleTogether{{queue_.joinedOnes().begin(), queue_.joinedOnes().end()}});
   return decide(delivery_.known(headOf(now), admission, now), now);
 }
@@ -492,8 +492,8 @@ Action Lane::undoneByOthers(const Error& error, const Now& now) {
   return proceed(now);
 }
 
-/// A handler asked more of its transaction, in time or in size, than the store allows. Alone in it, it has only itself
-/// to blame. Else it comes alone next time, when it may compute before it holds anything.
+/// A handler asked more of its transaction, in time or in size, than the store allows. A message alone in it is the
+/// cause. Else each message comes alone next time, when its handler may compute before it holds anything.
 Action Lane::overstrained(const Error& error, const Now& now) {
   const bool alone = queue_.joined() == 0 && queue_.settled() == (asked<Commit>() ? 1U : 0U);
   queue_.separate();
@@ -551,7 +551,7 @@ Action Lane::troubled(Side side, const Error& error, const Now& now) {
   return outages_.failed(side, error, now) ? proceed(now) : quit(error);
 }
 
-/// The commit that takes it may or may not have happened. If it has, nobody will see the message again.
+/// The commit that takes it may or may not have happened. If it has, no leader will see the message again.
 void Lane::forgoWhatMayBeTaken(const std::string& why) {
   if (!state_.pendingWrites.takes || committer_.isOutcomeKnown()) return;
   state_.pendingWrites.takes = false;
@@ -589,8 +589,8 @@ bool Lane::joins(const Now& now) const {
   const bool lonely = queue_.joined() == 0 && most - taken < 2;
   if (lonely || state_.takesFirst() || outages_.storeIsAway() || delivery_.remembersAny() || delivery_.hasRun())
     return false;
-  if (state_.role == Role::recovery) return false;  // they are of any group, and whoever is guilty is looked for
-  if (state_.coalesces() || headOf(now).isCounted) return false;  // they look at each one
+  if (state_.role == Role::recovery) return false;  // suspects are of any group, and the killer is looked for
+  if (state_.coalesces() || headOf(now).isCounted) return false;  // both look at each message
   return delivery_.isPlain(*queue_.head());
 }
 
@@ -600,7 +600,7 @@ Action Lane::join(const Now& now) {
   return ask(Admit{queue_.head(), false});
 }
 
-/// Its number is past for the one behind it.
+/// The head's number is past for the message behind it.
 Action Lane::joinHead(const Now& now) {
   numbers_.settle(*queue_.head(), now);
   queue_.join();
@@ -634,7 +634,7 @@ Action Lane::ranTogether(const Outcome& outcome, const Now& now) {
 
 // --- the transaction
 
-/// Whoever waits, for whatever, is not in work.
+/// A message that is waiting is not recorded as in work.
 bool Lane::headWaits(const Now& now) const {
   if (!state_.namesEach()) return false;
   const bool failed = state_.pendingWrites.record && !state_.pendingWrites.charges;
@@ -715,11 +715,11 @@ Action Lane::leaveQueue(Receipt receipt, const Now& now) {
     for (const MessagePtr& message : queue_.settledOnes()) delivery_.takeTokens({&message->id, 1});
   queue_.leave();
   forgetTransaction();
-  // Where each is named when it begins, a record that names nobody does not say that the term is over.
+  // Where each message is named when it begins, a record that names none does not mean that the term is over.
   const bool goesOn = inWork_.isOpen() || state_.namesEach();
   if (receipt.readAgain) termState_.attached = state_.role == Role::lane;
   if (goesOn && state_.role == Role::total) {
-    // Those that a dropped message stood for are to be found at the source, at their places.
+    // The messages that a dropped one stood for are found at the source, at their places.
     if (receipt.readAgain || (queue_.suspects() > 0 && !receipt.successors.empty())) {
       termState_.attached = false;
       inWork_.unread();
@@ -731,7 +731,7 @@ Action Lane::leaveQueue(Receipt receipt, const Now& now) {
   return proceed(now);
 }
 
-/// What is kept and loaded is its group's, whatever the scheduler knows of it.
+/// A lane keeps a group while loaded kept messages are in hand: the scheduler does not know of them.
 bool Lane::mayRelease() const noexcept {
   if (delivery_.hasTaken()) return false;  // its group waits until its handler is done
   return !numbers_.areFollowed() || state_.role == Role::recovery ||
@@ -761,7 +761,7 @@ Park Lane::park() {
   return park;
 }
 
-/// What the open transaction knew. Its messages are the first in hand again.
+/// Forgets the open transaction. Its messages are the first in hand again.
 void Lane::forgetTransaction() noexcept {
   queue_.undo();
   joining_ = false;

@@ -13,8 +13,8 @@
 /// Any failure inside a transaction rolls it back; its messages are handled anew. The shell gives one answer to each
 /// action, and it is the only caller.
 ///
-/// A handler of many at once has a way of its own: the admitted wait for each other, what is not plain about a message
-/// ends the run before it, and a run whose handler is not done with it charges nobody: each message comes alone then.
+/// A batch handler has a way of its own: admitted messages wait for each other, and a message that is not plain ends
+/// the run before it. A run that its handler does not finish charges no message: each comes alone then.
 #pragma once
 
 #include <memory>
@@ -91,13 +91,13 @@ class Lane {
   Company company() const noexcept { return committer_.company(); }
   /// The term is lost: nothing can be written any more, only told.
   void lose(const std::string& why);
-  /// Which forgets keys.
+  /// Starts a pass that forgets old keys.
   void sweep(BootTime now) { sweeper_.start(now); }
   /// Before the lanes begin: where all groups stand.
   std::vector<supply::SequenceState> takeSequenceStates();
-  /// What it knows of suspects that the source has not delivered again since it was attached anew.
+  /// Histories of suspects that the source has not delivered again since it was attached anew.
   std::vector<MessageHistory> takeHistories() { return state_.histories.takeAll(); }
-  /// What is worth telling since the last call; what a transaction did is told when it is durable.
+  /// Events since the last call; a transaction's events are told when it is durable.
   bool hasNews() const noexcept { return !state_.news.empty(); }
   std::vector<EventBody> takeNews() { return std::exchange(state_.news, {}); }
 

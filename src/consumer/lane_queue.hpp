@@ -1,13 +1,13 @@
-/// What a lane has to do, in order, and how far it is with it. Pure.
+/// The messages that a lane has in hand, in order, and how far each part has come. Pure.
 ///
 ///   ├─ settled ─┼─ joined ─┼─ head … ─────────────────────┤
 ///   ├─ held ─────┤ kept in the store: the source knows nothing of them
 ///   ├─ apart ──┤   come one by one
 ///   ├─ suspects ─────┤  an earlier term may have died of them: each is alone in its transaction, or they are
 ///                       narrowed down first, and share transactions like any others
-///   ├─ granted ──────────┤  the durable record allows them to begin
+///   ├─ startable ────────┤  the durable record allows them to begin
 ///
-/// The settled ones are booked in the open transaction, the joined ones wait for each other.
+/// The settled ones are pending writes of the open transaction, the joined ones wait for each other.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ class LaneQueue {
   bool narrows() const noexcept { return narrows_; }
   bool areAlone() const noexcept { return suspects_ > 0 && !narrows_; }
 
-  // What comes.
+  // Messages that come.
 
   void add(std::vector<Message> messages) {
     if (first_ * 2 >= messages_.size()) compact();  // a long one is not moved for a few
@@ -86,9 +86,9 @@ class LaneQueue {
     joined_ = 0;
   }
   void undo() noexcept { settled_ = joined_ = 0; }
-  /// What it has begun together comes one by one.
+  /// Messages that the transaction began together come one by one.
   void separate() noexcept { apart_ = settled_ + joined_; }
-  /// What is settled is done with; how many suspects are left is for setSuspects().
+  /// The settled messages leave; how many suspects are left is for setSuspects().
   void leave() noexcept {
     held_ -= std::min(held_, settled_);
     apart_ -= std::min(apart_, settled_);
@@ -96,9 +96,9 @@ class LaneQueue {
     first_ += settled_;
   }
 
-  // What goes.
+  // Messages that go.
 
-  /// What came from the source will come again.
+  /// Drops the messages that came from the source: they will come again.
   void drop() {
     compact();
     messages_.resize(held_);

@@ -232,7 +232,7 @@ Action LaneRunner::perform(Declare& declaration) {
   return onDone(commitAlone(std::move(done)));
 }
 
-/// What is not about messages has a transaction of its own.
+/// Writes that are not about messages have a transaction of their own.
 Result<void> LaneRunner::commitAlone(Result<void> done) {
   if (done && !term_->valid()) done = Error{Errc::leaseLost, "before a commit"};
   if (done) done = transaction_->commit();
@@ -269,7 +269,7 @@ Action LaneRunner::perform(Prune& prune) {
   return pruned ? lane_->onPruned(*pruned, now()) : lane_->onFailed(pruned.error(), now());
 }
 
-/// Of messages that nobody delivers any more: whatever took them from their queue, their records would stay for ever.
+/// Forgets records of messages that are no longer delivered, however they left their queue: they would stay for ever.
 Result<void> LaneRunner::forgetAttempts(const Prune& prune) {
   constexpr std::size_t together = 100;
   const Result<ConsumerState> found = store_.consumerState(name_);
@@ -302,7 +302,7 @@ Action LaneRunner::perform(Resolve&) {
   return lane_->onResolved(*fate, now());
 }
 
-// What the runner does in the open transaction: keys, handlers, the commit, and numbers.
+// The runner's steps in the open transaction: keys, handlers, the commit, and numbers.
 
 namespace {
 
@@ -471,7 +471,7 @@ Action LaneRunner::perform(HandleTogether& asked) {
 /// After a wait for its turn, a lane looks at lease and stop again before it calls its handler.
 std::optional<Action> LaneRunner::reconsider() { return turn_.hasWaited() ? lane_->reconsider(now()) : std::nullopt; }
 
-/// What the store refused is not the message's fault, whatever the handler makes of it.
+/// A refusal by the store is not the message's fault, whatever outcome the handler returns.
 Action LaneRunner::ran(Outcome outcome) {
   if (const Result<void> sound = transaction_->status(); !sound) return refused(sound.error());
   if (outcome.kind == Outcome::Kind::done && guarded_->failure())
@@ -492,7 +492,7 @@ bool LaneRunner::isCut(const Outcome& outcome) const noexcept {
   return isUndone && isAsked && options_.whenAsked == WhenAsked::cut;
 }
 
-/// What a handler may write to.
+/// The transaction that a handler may write to.
 Transaction& LaneRunner::handed() noexcept {
   return guarded_.emplace(*transaction_, GuardedTransaction::Rules{.namesQueues = !shares_});
 }

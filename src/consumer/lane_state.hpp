@@ -1,5 +1,5 @@
-/// What the parts of one lane have in common: who they work for, what they know of messages, and what the open
-/// transaction will say.
+/// State that the parts of one lane share: their term, what they know of messages, and what the open transaction will
+/// write.
 #pragma once
 
 #include <algorithm>
@@ -27,22 +27,22 @@
 
 namespace tenure::consuming {
 
-/// For whom the runs of one transaction stand, where the dispatcher coalesces: it says so when a run begins, and hears
-/// of it when the transaction is over (pipeline/coalescer.hpp). Pure.
+/// The messages that the runs of one transaction stand for, where the dispatcher coalesces. The dispatcher names them
+/// when a run begins, and hears of them when the transaction is over (supply/coalescer.hpp). Pure.
 class CoalescedSet {
  public:
   void begins(const Message& message, std::vector<Message> others) {
     of_ = message.position;
     others_ = std::move(others);
   }
-  /// In the open transaction. For how many it stood.
+  /// The message ran in the open transaction. Returns how many others it stood for.
   std::size_t ran(const Message& message) {
     if (of_ != message.position) return 0;
     settled_.insert(settled_.end(), others_.begin(), others_.end());
     return others_.size();
   }
   void dropped(const Message& message) { dropped_.push_back(message.position); }
-  /// What the open transaction has settled is not; or it is over.
+  /// The open transaction was undone, or is over.
   void forget() noexcept {
     settled_.clear();
     dropped_.clear();
@@ -58,7 +58,7 @@ class CoalescedSet {
   std::vector<std::int64_t> dropped_;
 };
 
-/// What the next commit adds to the consume log, and when the log is shortened. Pure.
+/// Collects what the next commit adds to the consume log, and decides when the log is shortened. Pure.
 ///
 /// A line is written in the transaction that has the attempt's effect, or the record of its failure. A transaction that
 /// comes to nothing takes its lines with it, but for those of an external handler, whose run was real.
@@ -103,7 +103,7 @@ class AttemptLog {
   SweepPace pace_;
 };
 
-/// What the lanes of a term share.
+/// State that the lanes of a term share.
 struct Notes {
   explicit Notes(const ConsumerOptions& options) : streak(options), clock(options.keepIdsFor) {}
   DeadLetterStreak streak;
@@ -114,7 +114,7 @@ struct Notes {
   std::atomic<bool> hasCommitted = false;
 };
 
-/// What is known of messages that failed, or had to wait.
+/// Histories of messages that failed, or had to wait.
 class Histories {
  public:
   const AttemptRecord* attemptsOf(const MessageId& id) const {
@@ -132,12 +132,12 @@ class Histories {
     const AttemptRecord* before = attemptsOf(id);
     return before != nullptr && before->state == AttemptState::released;
   }
-  /// It is done with.
+  /// The message is done.
   void clearAttempts(const MessageId& id) {
     attempts_.erase(id);
     block.lift(id);
   }
-  /// Once more. Where an earlier term has recorded some, they count on.
+  /// Counts one postponement more, on top of those that an earlier term has recorded.
   const Postponements& postpone(const MessageId& id, WallTime now) {
     const auto [known, isNew] = postponements_.try_emplace(id, Postponements{0, now});
     if (const AttemptRecord* before = attemptsOf(id); isNew && before != nullptr && before->postponements.times > 0)
@@ -155,7 +155,7 @@ class Histories {
       if (history.attempt) attempts_.insert_or_assign(history.id, std::move(*history.attempt));
     }
   }
-  /// Which whoever gets it next has to know: here it is forgotten.
+  /// Moves the history out, for the lane that gets the message next.
   MessageHistory take(const MessageId& id) {
     MessageHistory history{.id = id};
     if (auto known = attempts_.extract(id)) history.attempt = std::move(known.mapped());
@@ -181,17 +181,17 @@ class Histories {
   std::unordered_map<MessageId, Postponements> postponements_;  // by their handlers, in this term and before
 };
 
-/// What the open transaction will say of its messages.
+/// Pending writes of the open transaction about its messages.
 struct PendingWrites {
   std::optional<AttemptRecord> record{};  // of the head
-  std::optional<MessageId> cleared{};     // whose attempts are over
+  std::optional<MessageId> cleared{};     // the message whose attempts are over
   std::vector<EventBody> news{};          // told when it is durable
   bool ends = false;                      // commit before anything else begins
   bool charges = false;                   // the record charges a suspect with the attempt that follows
   bool takes = false;                     // it acknowledges what its handler has not seen
-  bool leavesSuccessors = false;          // somebody of whom the record cannot know comes next
-  std::vector<GroupId> unbegun{};         // of those that had a token and did not need it
-  int deaths = 0;                         // that it adds to those in a row
+  bool leavesSuccessors = false;          // a message that the record cannot name comes next
+  std::vector<GroupId> unbegun{};         // groups of messages that did not need their token
+  int deaths = 0;                         // dead letters that it adds to the streak
   bool succeeded = false;                 // and something was done in it since
 };
 
@@ -223,12 +223,12 @@ struct LaneState {
   const ConsumerOptions options;
   const Role role;
   const bool together;    // the handler takes many at once
-  const bool takesSkips;  // and what only says that a number is skipped
+  const bool takesSkips;  // and messages that only skip their number
   const FencingToken token;
   const std::shared_ptr<Notes> notes;
   Histories histories;
   AttemptLog log;
-  CoalescedSet coalesced;  // for whom the runs of the open transaction stand
+  CoalescedSet coalesced;  // messages that the open transaction's runs stand for
   PendingWrites pendingWrites;
   std::vector<EventBody> news;  // worth telling now
 };

@@ -70,7 +70,7 @@ Numbers::Tending Numbers::tend(const Situation& situation, const Now& now) {
   if (!sequencer_) return {};
   if (state_.role == Role::lane) return tendVisited(situation, now);
   if (state_.role == Role::recovery && !situation.expects) return {};
-  // What was ready when a predecessor died may have been in work, on the record of a lane.
+  // A kept message that was ready when a predecessor died may have been in work, on the record of a lane.
   if (auto ready = sequencer_->ready(situation.atMost)) return Load{*std::move(ready)};
   if (state_.role == Role::recovery || !situation.isScanned || now.boot < nextGapCheck_) return {};
   tellOfGaps(now);
@@ -80,7 +80,7 @@ Numbers::Tending Numbers::tend(const Situation& situation, const Now& now) {
   return {};
 }
 
-/// Who watches the gaps has seen that nothing of the group is on its way. He does not see a group that is busy.
+/// The engine's check for gaps has seen that no message of the group is on its way. The check skips busy groups.
 Numbers::Tending Numbers::tendVisited(const Situation& situation, const Now& now) {
   tellOfGaps(now);
   if (!visit_) return {};

@@ -1,6 +1,6 @@
-/// Whose turn it is in groups that follow numbers, and what is to be done about gaps (pipeline/sequencer.hpp). Pure.
+/// Decides which message is next in groups that follow numbers, and what to do about gaps (supply/sequencer.hpp). Pure.
 ///
-/// What the sequencer wants written is part of each commit, so a group's position is as durable as its effects, and a
+/// The sequencer's writes are part of each commit, so a group's position is as durable as its effects, and a
 /// message is acknowledged with the commit that keeps it. Kept messages whose turn has come are loaded to the front of
 /// the queue: they fail, are retried, suspected and dead-lettered as any other, and the transaction that settles one
 /// erases what was kept of it.
@@ -37,7 +37,7 @@ class Numbers {
   void committed();
   void undone() noexcept;
 
-  /// What a crowded group waits for; nullopt: its next ones are ready.
+  /// The gap that a crowded group waits for; nullopt: its next messages are ready.
   std::optional<supply::Gap> gapOf(const GroupId& group, const Now& now) const;
   Error tooMany(const GroupId& group) const;
   void tellOf(const supply::Gap& gap);

@@ -28,7 +28,7 @@ Result<void> SerializedTransaction::enter() {
   }
   if (ready) return {};
   rollback();
-  // Not this one's: its own is resolved by whoever made it.
+  // The unresolved commit is another lane's, which resolves it.
   broken_ = isOutcomeUnknown(ready.error().code) ? Error{Errc::storeBusy, ready.error().detail} : ready.error();
   return *broken_;
 }

@@ -2,7 +2,7 @@
 /// that reaches the store, and ends with the end of its transaction.
 ///
 /// The first handler of a batch runs before the turn, and the others within it, where they keep every lane out. So a
-/// batch is full when somebody waits and its handlers take longer than a commit: then one commit more is cheaper for
+/// batch is full when a lane waits and its handlers take longer than a commit: then one commit more is cheaper for
 /// all than one message more.
 #pragma once
 
@@ -54,7 +54,7 @@ class IAccessWatch {
 /// A transaction that begins when it is needed.
 class SerializedTransaction final : public IFencedTransaction {
  public:
-  /// `unresolved` takes the pass when nobody knows what became of the commit.
+  /// `unresolved` takes the pass when the commit's outcome is unknown.
   SerializedTransaction(SerialAccess& access, IAccessWatch& watch, SerialAccess::Pass& unresolved, IFencedStore& store,
                         AnswerTimer* timer, const Term& term)
       : access_(access), watch_(watch), unresolved_(unresolved), store_(store), timer_(timer), term_(term) {}
@@ -108,8 +108,8 @@ class SerializedTransaction final : public IFencedTransaction {
   std::optional<Error> broken_;  // it could not begin
 };
 
-/// The same store for one lane. It is claimed and released by its owner. After a commit of which nobody knows what
-/// became nobody else passes before it is resolved, or the lane gives up: the store tells only of its last commit.
+/// The same store for one lane. The store's owner claims and releases it. After a commit with an unknown outcome no
+/// other lane passes until it is resolved, or the lane gives up: the store tells only of its last commit.
 class SerializedStore final : public IFencedStore {
  public:
   SerializedStore(SerialAccess& access, IAccessWatch& watch, IFencedStore& store)

@@ -60,12 +60,12 @@ Assignment SharedDispatcher::takeAhead(std::size_t lane, std::size_t max) {
   return assignment;
 }
 
-/// When it may take something; nullopt: there is nothing.
+/// When the lane may take something; nullopt: there is nothing.
 std::optional<BootTime> SharedDispatcher::nextTurn(std::size_t lane) const {
   return dispatcher_.isReady(clock_.now()) ? joinsAt(lane) : dispatcher_.nextDue();
 }
 
-/// Those who are quick are through before it would have the store: it would cost them time, and gain nothing.
+/// Quick lanes are done before this one would have the store: joining would cost them time, and gain nothing.
 BootTime SharedDispatcher::joinsAt(std::size_t lane) const {
   BootTime joins = BootTime::min();
   if (isSerialized_)
@@ -111,7 +111,7 @@ std::vector<MessageHistory> SharedDispatcher::historiesOf(std::span<const Messag
   return extractPasts(messages);
 }
 
-/// What is ready for its group is owed to it.
+/// The scheduler owes the group its ready messages.
 void SharedDispatcher::put(supply::SequenceState state) {
   if (const std::size_t ready = supply::readyCount(state.group); ready > 0)
     dispatcher_.owe(state.group.group.value, ready);
@@ -155,7 +155,7 @@ void SharedDispatcher::park(std::size_t lane, Parked parked, BootTime until) {
   if (parked.sequence) put(*std::move(parked.sequence));
   dispatcher_.giveBack(parked.group, parked.unbegun, clock_.now());
   dispatcher_.park(lane, std::move(parked.messages), until, parked.group.value);
-  ready_->notifyAll();  // who waits has to look at the time
+  ready_->notifyAll();  // waiting lanes have to look at the time
 }
 
 std::optional<BootTime> SharedDispatcher::takeTurn(const GroupId& group) {

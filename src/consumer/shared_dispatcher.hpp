@@ -1,5 +1,5 @@
-/// Between the thread that reads the source and the lanes: intake and scheduler (pipeline/dispatcher.hpp) under a lock,
-/// and who waits for whom.
+/// Between the thread that reads the source and the lanes: intake and scheduler (supply/dispatcher.hpp) under a lock,
+/// and how lanes and reader wait for each other.
 #pragma once
 
 #include <atomic>
@@ -23,11 +23,11 @@ class SequenceStates {
   explicit SequenceStates(std::size_t maxGroups = Sequencer::defaultGroups) : maxGroups_(maxGroups) {}
 
   void put(SequenceState state);
-  /// Nullopt: it has to be read, and nothing of it waits.
+  /// Nullopt: the state has to be read from the store, and nothing of the group waits.
   std::optional<SequenceState> take(const GroupId& group);
-  /// Those that wait for a number for so long.
+  /// Gaps that are older than `limit`.
   std::vector<Gap> overdue(WallTime now, std::chrono::milliseconds limit) const;
-  /// Of which nobody was told; from now on they were.
+  /// Gaps that were not told yet; marks them as told.
   std::vector<Gap> tell(WallTime now, std::chrono::milliseconds limit);
 
  private:
@@ -50,9 +50,9 @@ class SharedDispatcher {
 
   /// Waits for a group until then, or until a stop.
   Assignment take(std::size_t lane, std::size_t max, BootTime until, const std::stop_token& stop);
-  /// Before it has begun all that it has: none where another lane might do without.
+  /// Takes more before the lane has begun all that it has; none if another lane might go without.
   Assignment takeAhead(std::size_t lane, std::size_t max);
-  /// A handler is about to start: for whom else.
+  /// A handler is about to start. Returns the other messages that its run stands for.
   std::vector<Message> begin(const Message& message);
   Receipt acknowledge(std::size_t lane, const Acknowledge& done, bool alsoAtSource);
   void release(std::size_t lane, std::vector<supply::SequenceState> states);
@@ -104,13 +104,13 @@ class SharedDispatcher {
 
   std::size_t room() const;
   bool wantsMore() const;
-  /// What the lanes are done with and the source has to be told.
+  /// Messages that the lanes are done with and the source has to be told of.
   std::vector<Message> takeAcknowledgements();
-  /// It was told of the next so many of them.
+  /// The source was told of the next `acknowledgements` of these messages.
   void confirm(std::size_t acknowledgements);
   /// No lane holds anything and none can take anything.
   bool isAtRest() const;
-  /// Nothing that a lane has begun is open, and the source was told of all that is over.
+  /// No lane has begun work open, and the source was told of all that is over.
   bool isQuiet() const;
   std::size_t lanesLeft() const;
   std::optional<BootTime> nextDue() const;
@@ -140,12 +140,12 @@ class SharedDispatcher {
   std::optional<BootTime> nextTurn(std::size_t lane) const;
   BootTime joinsAt(std::size_t lane) const;
   void wakeLane() noexcept;
-  /// Nothing is handed out, whatever is due: somebody waits for the lanes to rest.
+  /// Nothing is handed out, whatever is due: the reader waits for the lanes to rest.
   bool isHalted() const noexcept { return closed_ || dispatcher_.mustBeReadAgain(); }
 
-  /// Whoever has something in hand for less than that is done with it before another one would be of use.
+  /// A lane that took its messages less than this ago is done before another lane would be of use.
   static constexpr std::chrono::milliseconds quick{1};
-  /// Long enough to be seen at rest, also by who never waits for messages.
+  /// Long enough to be seen at rest, also by a reader that never waits for messages.
   static constexpr std::chrono::milliseconds haltedWait{20};
 
   const IClock& clock_;

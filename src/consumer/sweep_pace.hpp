@@ -16,7 +16,7 @@ namespace tenure::consuming {
 
 class SweepPace {
  public:
-  /// What a step looks at, at most.
+  /// How many rows a step looks at, at most.
   static constexpr std::size_t step = 2'000;
 
   /// From here on time counts: a term has begun its work.

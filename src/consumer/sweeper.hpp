@@ -3,7 +3,7 @@
 ///   a pass is due ─► look at the clock ─► trusted: prune, step by step, until it is through
 ///                                      └► distrusted: rest until the next pass
 ///
-/// A pass may be long: nobody who comes meanwhile waits for more than a step.
+/// A pass may be long: messages that come meanwhile wait for one step at most.
 #pragma once
 
 #include <optional>
@@ -30,11 +30,11 @@ class Pruner {
   /// The next step, as of `wall`.
   Pruning step(WallTime wall) const;
   void onPruned(const Pruned& pruned, BootTime now);
-  /// Not now: with the next pass from the beginning.
+  /// Stops the pass; the next one starts from the beginning.
   void rest(BootTime now);
   bool isBetweenPasses() const noexcept { return after_.empty(); }
 
-  /// Its key, if it had one, may be forgotten by now.
+  /// The message's key, if it had one, may be forgotten by now.
   bool isBeyondHorizon(const Message& message, WallTime wall) const noexcept;
   std::vector<EventBody> takeNews() { return std::exchange(news_, {}); }
 
@@ -55,7 +55,7 @@ class Sweeper {
   explicit Sweeper(LaneState& at) : state_(at), pruner_(at.options) {}
 
   void start(BootTime now);
-  /// What to do before anything else begins; `idle`: nothing waits.
+  /// The action to do before anything else begins; `idle`: no message waits.
   std::optional<Action> step(bool idle, const Now& now);
   void lookedAt(const std::optional<WallTime>& storesClock, const Now& now);
   void pruned(const Pruned& pruned, const Now& now);

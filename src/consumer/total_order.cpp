@@ -14,7 +14,7 @@ void TotalOrder::recalled(const InWork& left, const RecoveryWindow& theirs) {
   scan_.named = {left.ids.begin(), left.ids.end()};
   const bool namedByLanes = theirs.lanes > 0 && !scan_.named.empty();
   horizon_ = std::max(namedByLanes ? theirs.window : scan_.named.size(), left.more ? theirs.unrecordedWindow : 0);
-  // Where there may be more, those that were named stand for nobody: one behind each may have been in work as well.
+  // If unnamed messages may be in work, the named ones stand for no others: one behind each may be in work as well.
   if (left.more) scan_.first = theirs.unrecordedWindow + (coalescer_ ? scan_.named.size() : 0);
 }
 
@@ -38,8 +38,8 @@ std::size_t TotalOrder::wants(std::size_t atMost) const noexcept {
   return std::max(atMost, horizon_ - std::min(horizon_, waiting_.size()));
 }
 
-/// Where exactly one was in work, nobody behind it was: it runs once more, for all that wait by now. A run that is over
-/// already is not for them, whoever delivers it again.
+/// If exactly one message was in work, none behind it was: it runs once more, for all that wait by now. A finished run
+/// must not coalesce later messages, even if redelivered.
 void TotalOrder::receive(std::vector<Message> messages, const std::optional<MessageId>& ran) {
   asked_ = true;
   dry_ = messages.empty();

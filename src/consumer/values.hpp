@@ -1,4 +1,4 @@
-/// What travels between the parts of the consumer: values, which nobody but their holder can change.
+/// Values that travel between the parts of the consumer: only their holder can change them.
 #pragma once
 
 #include <algorithm>
@@ -22,9 +22,9 @@
 
 namespace tenure::consuming {
 
-// How far a term may go beyond the messages that its records name. Whoever follows one that died has to look as far,
-// whatever its own numbers are: so a term that goes by other ones writes them down before it begins anything under
-// them, and when everything that an earlier one may have died of is done.
+// How many unrecorded messages may be in flight. The successor of a dead leader has to look as far as that leader went,
+// whatever its own limits are. So a term with other limits writes them down before it begins a message under them, once
+// all messages that an earlier term may have died of are done.
 
 /// More suspects than that are narrowed down, so many at a time: of 512, a killer is found by 16 commits and 32
 /// messages that come alone.
@@ -34,11 +34,11 @@ inline constexpr std::size_t fewSuspects = 32;
 std::size_t batchLimitOf(const ConsumerOptions& options) noexcept;
 RecoveryWindow recoveryWindowOf(const ConsumerOptions& options) noexcept;
 
-// Messages that their handlers have asked to see again later. It is no failed attempt, but kept in the same record
-// (AttemptRecord::postponements), so that operators see it in every store, and a successor goes on counting. At most
-// once keeps no such record: what is taken is nobody's but its leader's.
+// Messages that their handlers have asked to see again later. A postponement is no failed attempt, but kept in the same
+// record (AttemptRecord::postponements): operators see it in every store, and a successor goes on counting. At most
+// once keeps no such record: a taken message belongs to its leader alone.
 //
-// One that is postponed without end waits for something that does not come: it raises an alarm.
+// A message that is postponed without end waits for something that does not come: it raises an alarm.
 
 /// Of all lanes of a term. Threads: any.
 class StuckAlarm {
@@ -47,10 +47,10 @@ class StuckAlarm {
   static constexpr std::chrono::minutes longest{10};
   static constexpr std::chrono::minutes betweenAlarms{1};
 
-  /// What is to be told, once for each message, and one a minute: another one may be told when it is postponed again.
+  /// The alarm to raise: once for each message, and one a minute; other messages may raise theirs when postponed again.
   std::optional<MessageStuck> postponed(const MessageId& id, const Postponements& so, const std::string& reason,
                                         WallTime wall, BootTime now);
-  /// It is done, or dead.
+  /// The message is done, or dead.
   void over(const MessageId& id);
 
  private:
@@ -65,9 +65,9 @@ class StuckAlarm {
 ///                                       ├─ its handler is done ──────────────▶ none
 ///                                       └─ an operator released it ─▶ dead-lettered ─▶ none
 ///
-/// It is a matter of the store's attempt records, so a successor finds it there. What is kept here is the term's:
-/// whom it has told, when it tries again, and when it asks again whether the message was released. With lanes it goes
-/// to the dispatcher with the message, and comes back with it.
+/// A block is part of the store's attempt records, so a successor finds it there. Only the term's part is kept here:
+/// which messages were reported, when each is tried again, and when to ask again whether it was released. With lanes
+/// this part goes to the dispatcher with the message, and comes back with it.
 class HeadOfLineBlock {
  public:
   struct Stand {
@@ -75,7 +75,7 @@ class HeadOfLineBlock {
     BootTime nextQuestion{};
   };
 
-  /// What is to be told, once for each message.
+  /// The event to tell, once for each message.
   std::optional<QueueBlocked> raise(const Message& message, const AttemptRecord& record, BootTime now,
                                     Duration retryAfter) {
     const auto [stand, isNew] = stands_.try_emplace(message.id, Stand{now + retryAfter, now + betweenQuestions});
@@ -87,7 +87,7 @@ class HeadOfLineBlock {
 
   bool any() const noexcept { return !stands_.empty(); }
   bool holds(const MessageId& id) const { return stands_.contains(id); }
-  /// It is tried again; right before that the question is asked once more.
+  /// Whether the message is tried again now; right before that an operator's release is checked once more.
   bool mayGo(const MessageId& id, BootTime now) const {
     return now >= stands_.at(id).retryAt && !isQuestionDue(id, now);
   }
@@ -112,11 +112,11 @@ class HeadOfLineBlock {
   std::unordered_map<MessageId, Stand> stands_;
 };
 
-/// A message as all parts hand it on: nobody changes it, and it lives as long as anybody has it.
+/// A message as all parts hand it on: it never changes, and lives as long as a part holds it.
 using MessagePtr = std::shared_ptr<const Message>;
 inline MessagePtr sealed(Message message) { return std::make_shared<const Message>(std::move(message)); }
 
-/// What the source has to know of a message to acknowledge it.
+/// Copies of messages with only the fields that the source needs to acknowledge them.
 inline std::vector<Message> stubsOf(std::span<const MessagePtr> messages) {
   std::vector<Message> stubs(messages.size());
   for (std::size_t i = 0; i < messages.size(); ++i) {
@@ -127,17 +127,17 @@ inline std::vector<Message> stubsOf(std::span<const MessagePtr> messages) {
   return stubs;
 }
 
-/// Which messages a lane gets.
+/// The kind of a lane, by the messages that it gets.
 enum class Role {
   total,     // all, in source order: total order is one group on one lane
   recovery,  // only those that a predecessor may have died of, before the lanes begin
   lane,      // those of one group at a time, beside other lanes
 };
 
-/// Which other lanes may have a transaction open beside a lane's (lane_turns.hpp).
+/// How a lane's transaction runs beside those of other lanes (LaneTurns).
 enum class Company { beside, inTurn, alone };
 
-/// What the shell saw right before it asked.
+/// The state that the shell saw right before it asked.
 struct Now {
   BootTime boot{};
   WallTime wall{};
@@ -151,10 +151,10 @@ struct Now {
   std::optional<BootTime> sourceOwesSince{};
 };
 
-/// A time to wait until that is past, and yet no arithmetic with it overflows: the boot itself.
+/// A deadline in the past. (0 = boot; `BootTime::min()` would overflow.)
 inline constexpr BootTime onlyLook{};
 
-/// What is known of a message that a lane had before.
+/// The history of a message that a lane had before.
 struct MessageHistory {
   MessageId id;
   std::optional<AttemptRecord> attempt{};
@@ -162,19 +162,19 @@ struct MessageHistory {
   std::optional<HeadOfLineBlock::Stand> block{};
 };
 
-/// Of a group that has something kept, or misses something.
+/// A lane's visit to a group that has kept messages, or a gap.
 struct Visit {
   GroupId group;
-  std::size_t allowed = 0;  // so many of those that are ready; none: it is about a gap
+  std::size_t allowed = 0;  // how many ready messages it may load; 0: it is about a gap
 };
 
-/// Whom a predecessor may have died of: those with these names, and the first so many of what the source delivers.
+/// Messages that a predecessor may have died of: those with these ids, and the `first` ones that the source delivers.
 struct SuspectScan {
   std::unordered_set<MessageId> named;
   std::size_t first = 0;
 };
 
-/// What a lane gets.
+/// Messages for a lane, and what it has to know about them.
 struct Assignment {
   std::vector<Message> messages;
   std::size_t startable = 0;  // the first of them that may begin without being on record
@@ -189,19 +189,19 @@ struct Assignment {
   bool mayReadOn = true;                    // before the next one begins, for those that it may stand for
 };
 
-/// What a lane gives back.
+/// Messages that a lane gives back.
 struct Parked {
   std::vector<Message> messages;            // all it had of the group from the source, in order
-  std::vector<MessageHistory> histories{};  // of those of which something is known, also of the group's that were kept
+  std::vector<MessageHistory> histories{};  // of messages that have one, kept ones of the group included
   GroupId group{};
   std::optional<supply::SequenceState> sequence{};
   std::size_t unbegun = 0;  // of the group's messages whose tokens the scheduler has taken
 };
 
-/// What becomes of messages that are done.
+/// The answer to an acknowledgement.
 struct Receipt {
   std::vector<Message> successors{};  // in total order: they come next, in their places
-  bool readAgain = false;             // of some that come next only the source knows enough
+  bool readAgain = false;             // only the source has some of the next messages in full
   bool mayReadOn = true;
 };
 

@@ -1,4 +1,4 @@
-/// What a Consumer does as a career.
+/// A consumer's work, as a career.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,7 @@
 
 namespace tenure::consuming {
 
-/// For what is under way, and what is still to be written, when a term ends for want of answers: a store that is well
-/// needs less.
+/// Time for calls under way and last writes when a term ends because answers are missing. A healthy store needs less.
 inline constexpr Duration lastAnswers = std::chrono::milliseconds{500};
 
 struct Handlers {

@@ -121,7 +121,7 @@ class ICoordination {
   /// Ends the session, which deletes its ephemeral znodes at once when connected. `done` is called in any case, at
   /// the latest after about two seconds; afterwards nothing is called any more.
   virtual void close(std::function<void()> done) = 0;
-  /// The same without a farewell, for who knows that nobody would answer it: the session lives until it expires.
+  /// Like close(), but without a farewell that no server would answer: the session lives until it expires.
   virtual void abandon(std::function<void()> done) { close(std::move(done)); }
   /// What became of the last attempt to connect, in words for people; empty when nothing is known.
   virtual std::string whyNotConnected() const { return {}; }

@@ -259,7 +259,7 @@ void Session::shutdown(Farewell how) {
     int interest = 0;
     timeval limit{};
     if (zookeeper_interest(handle_, &fd, &interest, &limit) == ZOK && fd >= 0) ::shutdown(fd, SHUT_RDWR);
-    readDescriptor(ZOOKEEPER_READ);  // reads the end of the stream: now there is nobody to say farewell to
+    readDescriptor(ZOOKEEPER_READ);  // reads the end of the stream: now there is no server to say farewell to
   }
   connected_ = false;
   zookeeper_close(std::exchange(handle_, nullptr));
@@ -287,7 +287,7 @@ void Session::sessionState(int state) {
 
 void Session::becameConnected() {
   if (handle_ == nullptr || owner_ == nullptr) return;
-  becameSuspended();  // for a loss that nobody noticed
+  becameSuspended();  // the loss may have gone unnoticed
   if (authPending_) authenticate();
   zoo_set_servers_resolution_delay(handle_, resolveNever);
   connected_ = true;
@@ -426,7 +426,7 @@ template <class T>
 void Session::settle(RequestFor<T>& request, int rc, Result<T> result) {
   const bool watchKept = rc == ZOK || (rc == ZNONODE && request.keepsWatchWhenAbsent);
   if (!watchKept) watches_.erase(request.watch);
-  if (rc == ZSESSIONMOVED) end_ = SessionEnd::expired;  // somebody else goes on with it: ours no more
+  if (rc == ZSESSIONMOVED) end_ = SessionEnd::expired;  // another client goes on with it
   if (request.done)
     deliver([done = std::move(request.done), result = std::move(result)]() mutable { done(std::move(result)); });
   requests_.erase(static_cast<const void*>(&request));

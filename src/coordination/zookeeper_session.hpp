@@ -156,7 +156,7 @@ struct Session::Request {
   Request(Session& owner, Effect whatItDoes, std::string where)
       : session(&owner), effect(whatItDoes), path(std::move(where)) {}
   virtual ~Request() = default;
-  /// Answers with an error; the request stays, without a callback, until the client has let go of it.
+  /// Answers with an error. The request stays, without a callback, until the client completes it.
   virtual void abandon(int rc) = 0;
 
   Session* session;

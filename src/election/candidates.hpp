@@ -1,7 +1,7 @@
-/// Who stands before us: the children of one election, ranked by czxid.
+/// The candidates before us: the children of one election, ranked by czxid.
 ///
-/// czxid is the ensemble's own order of creation, so whoever is missing in the first list read after our own create
-/// came later than we did and stands behind us, whatever its name. Hence one stat for each child of that first list,
+/// czxid is the ensemble's own order of creation. A candidate missing in the first list read after our own create came
+/// later than we did and stands behind us, whatever its name. Hence one stat for each child of that first list,
 /// and none ever after; the set before us can only shrink.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace tenure {
 
-/// An election with more children than this is polluted: nobody goes through them.
+/// An election with more children than this is polluted: they are not read.
 inline constexpr std::size_t mostChildren = 10'000;
 
 class Candidates {
@@ -34,12 +34,12 @@ class Candidates {
   void answer(const std::string& name, const NodeStat* stat);
   const std::set<std::string>& unanswered() const noexcept { return unanswered_; }
 
-  /// In the latest list, of no candidate.
+  /// Children in the latest list that are no candidates.
   const std::vector<std::string>& foreign() const noexcept { return foreign_; }
-  /// Named like candidates, but persistent: no session keeps them, so nobody waits for them.
+  /// Children named like candidates, but persistent: no session keeps them, so no candidate waits for them.
   const std::set<std::string>& lookalikes() const noexcept { return lookalikes_; }
   bool ownListed() const noexcept { return ownListed_; }
-  /// Behind us, in the latest list: whoever has served before us has begun anew.
+  /// Whether `candidate` is behind us in the latest list. A former leader that is there has begun anew.
   bool standsBehind(const CandidateUuid& candidate) const { return behind_.contains(candidate); }
 
   /// Created before `czxid`, in order; the last is the predecessor.

@@ -20,12 +20,12 @@
 
 namespace tenure {
 
-// The ways to end a leadership: what the next term may rely on. A header of its own, light enough for pure machines.
+// How a leadership ends, and so what the next term may rely on. A header of its own, light enough for pure machines.
 
 /// How a term is left.
 enum class Resignation {
   clean,        // everything committed or rolled back: marker idle and own znode leave in one write
-  nothingRuns,  // not in order, but all of it has ended: marker stays busy and says so, and nobody waits at the barrier
+  nothingRuns,  // not in order, but all of it has ended: marker stays busy and says so, without a wait at the barrier
   unclean,      // something may still run: marker stays busy, znode deleted
 };
 
@@ -88,12 +88,12 @@ struct LivenessTold {
 
 /// Time has come to wakeAt().
 struct Tick {};
-/// The program wants somebody to follow.
+/// The program asks for a handover.
 struct HandoverWanted {
   FencingToken term;
   std::string by;
-  std::optional<CandidateUuid> to;  // whoever is next and can when there is none
-  bool leaves = false;              // the leader goes soon, whether somebody can follow or not
+  std::optional<CandidateUuid> to;  // nullopt: the next candidate that can follow
+  bool leaves = false;              // the leader goes soon, whether a candidate can follow or not
 };
 /// Whether a career could begin here, or has begun.
 struct ReadinessTold {
@@ -169,12 +169,12 @@ enum class Purpose {
   probe,     // check(own): proves the lease
   markBusy,  // check(own), marker busy: becomes leader
   resign,    // check(own), marker idle or over, own deleted: ends its leadership
-  report,    // marker over, after our znode had gone: nobody has to wait for that term of ours
+  report,    // marker over, after our znode had gone: no successor has to wait for that term
   publish,   // check(own), our own record: that we are ready, or not
   offer,     // check(own), baton: offered to one candidacy, whose znode is written with the same data, or taken back
   answer,    // check(own), baton: we accept the offer, or refuse it
   baton,     // check(own), what was accepted unchanged, marker: another's, own deleted: ends its leadership
-  sendBack,  // check(own), another's candidacy deleted: it stood between us and whom the leadership is meant for
+  sendBack,  // check(own), another's candidacy deleted: it stood between us and the handover target
 };
 struct Write {
   Ticket ticket = 0;
@@ -207,7 +207,7 @@ struct ShortenLease {
 struct LoseTerm {
   EndReason reason = EndReason::none;
 };
-/// The term is left: from now on nobody may act under it.
+/// The term is left: from now on no action under it is allowed.
 struct EndLease {};
 struct AskHandover {
   std::string by;

@@ -46,7 +46,7 @@ std::vector<std::string> withAncestors(std::string_view path);
 
 std::string_view lastPart(std::string_view path) noexcept;
 
-/// Whose candidacy a child is: the name begins with 32 lower-case hexadecimal digits and a dash. Nullopt: a foreigner.
+/// The candidate of a child, whose name begins with 32 lower-case hexadecimal digits and a dash. Nullopt: a foreigner.
 std::optional<CandidateUuid> candidateOf(std::string_view childName);
 
 }  // namespace tenure

@@ -20,7 +20,7 @@ class PauseWatch {
   void begin();
   /// We look whether the baton was passed to us.
   void foresee();
-  /// Connected again, as leader.
+  /// Connected again while we lead.
   void resume();
   void tick();
   /// When to look again, or when the pause ends: the sooner of both.

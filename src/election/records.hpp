@@ -28,7 +28,7 @@ constexpr std::chrono::milliseconds fullBarrier{30'000};
 /// The longest a preferred candidate can be told to stand by.
 constexpr std::chrono::milliseconds longestPreferredAfter{24 * 60 * 60 * 1000};
 
-/// Whether a candidate could lead. It says so itself, in its candidacy; whoever leads heeds it when handing over.
+/// Whether a candidate could lead. It says so itself, in its candidacy; the leader heeds it when handing over.
 enum class Readiness {
   unknown,      // it does not say: an earlier version, or a record that cannot be read
   checking,     // it has just come
@@ -38,12 +38,12 @@ enum class Readiness {
   inaugurated,  // it leads, and its term has begun
 };
 std::string_view toString(Readiness readiness) noexcept;
-/// Whether the leadership may be handed to somebody who says so. One who does not say is trusted.
+/// Whether a candidate with this readiness may follow. A candidate that does not say is trusted.
 constexpr bool mayFollow(Readiness readiness) noexcept {
   return readiness != Readiness::checking && readiness != Readiness::notReady;
 }
 
-/// Why the leadership may not be handed to whoever says so and differs from the leader in `differs`; empty: it may.
+/// Why a candidate that says so, and differs from the leader in `differs`, may not follow; empty: it may.
 std::string whyNotFollow(Readiness readiness, const std::string& why, const std::string& differs);
 
 /// Digests of what replicas must agree on, by name.
@@ -76,12 +76,12 @@ CandidateRecord parseCandidateRecord(std::string_view json);
 
 /// What became of the process that led.
 enum class HolderFate {
-  untold,    // it resigned by itself, when idle; nobody knows, when busy
+  untold,    // idle: it resigned by itself; busy: not known
   outlived,  // its term could not end in order, but it lives
   died,      // its last will has ended the term
 };
 
-/// The last term: as leader (busy), or properly ended (idle).
+/// The last term: still led (busy), or properly ended (idle).
 struct MarkerRecord {
   bool known = false;
   bool busy = true;
@@ -93,13 +93,13 @@ struct MarkerRecord {
   std::optional<Now> asked{};  // idle: when its leader was asked to hand over or to stop, if it was
   std::chrono::milliseconds barrierLimit = fullBarrier;
   bool spawns = false;  // the holder's end is not the end of all that it has started
-  /// Busy, but proven to be over: who follows looks for what it may have left locked, and waits for nobody.
+  /// Busy, but proven to be over: the successor looks for locks that are left, and does not wait.
   bool nothingRuns = false;
-  std::string why{};  // of a busy one that is over, for people: why no more than that can be said
+  std::string why{};  // for people: why a term that is over left the marker busy
   HolderFate fate = HolderFate::untold;
   LostTerms lost{};  // as the holder knew of them when it became leader
 };
-/// Whether it does not say that the holder's process outlived its term.
+/// True unless the marker says that the holder's process outlived its term.
 bool mayHaveDied(const MarkerRecord& record) noexcept;
 std::string toJson(const MarkerRecord& record);
 /// What cannot be understood is busy, by an unknown holder, with the full barrier.
@@ -107,7 +107,7 @@ MarkerRecord parseMarkerRecord(std::string_view json);
 /// For people: why a successor waits after that busy term, or does not.
 std::string whyItWaits(const MarkerRecord& marker);
 
-/// Which ensemble's data this is; a rebuilt one has another uuid or generation.
+/// Identifies an ensemble's data; a rebuilt ensemble has another uuid or generation.
 struct MetaRecord {
   EnsembleUuid ensemble;
   std::int64_t generation = 1;
@@ -115,11 +115,11 @@ struct MetaRecord {
 std::string toJson(const MetaRecord& record);
 std::optional<MetaRecord> parseMetaRecord(std::string_view json);
 
-/// Asks the leader of one term to hand over. Meant for no other term: with it a scheduled request lapses, too.
+/// Asks the leader of one term to hand over. When that term ends, a scheduled request lapses, too.
 struct HandoverRequest {
   FencingToken term;
   std::string by;
-  std::optional<CandidateUuid> to;  // to whoever is next when there is none
+  std::optional<CandidateUuid> to;  // nullopt: the next candidate in line
   WallTime until{};                 // the last moment to begin
   WallTime at{};                    // the first one, by the leader's calendar clock
   friend bool operator==(const HandoverRequest&, const HandoverRequest&) = default;
@@ -127,7 +127,7 @@ struct HandoverRequest {
 std::string toJson(const HandoverRequest& request);
 std::optional<HandoverRequest> parseHandoverRequest(std::string_view json);
 
-/// A handover: the leadership is offered to one candidacy, which accepts it or refuses; the write that ends the
+/// A handover: the leadership is offered to one candidacy, which accepts or refuses it. The write that ends the
 /// leader's term passes it on.
 struct BatonRecord {
   enum class State { offered, accepted, refused, passed };
@@ -146,7 +146,7 @@ std::string toJson(const BatonRecord& record);
 /// Nullopt: nothing is offered, or the text cannot be understood.
 std::optional<BatonRecord> parseBatonRecord(std::string_view json);
 
-/// Nothing new begins in an election, whoever leads it.
+/// While an election is paused no new work begins, under any leader.
 struct Pause {
   std::string by;
   std::string why;

@@ -1,8 +1,8 @@
 /// How our session fares, and the lease that rests on it: for how long there is no connection, how fresh the servers'
 /// knowledge of the session is, and until when a term of ours is valid.
 ///
-///     a candidate in line   a visit every sixth of the timeout: a cheap read, so that a lease can count at once
-///     at the barrier, as leader   a probe every sixth of the timeout: a write that checks our znode, one at a time
+///     in line                   a visit every sixth of the timeout: a cheap read, so that a lease can count at once
+///     at the barrier, leading   a probe every sixth of the timeout: a write that checks our znode, one at a time
 ///
 /// What a probe proves counts from when it was sent, and confirms the lease.
 #pragma once

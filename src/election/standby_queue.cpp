@@ -9,7 +9,7 @@ namespace tenure {
 
 namespace {
 
-/// Who does not say how ready it is may say so yet.
+/// A candidate that has not told its readiness may still do so.
 bool hasSaidSo(const CandidateRecord& record) {
   return mayFollow(record.readiness) && record.readiness != Readiness::unknown;
 }

@@ -1,7 +1,7 @@
-/// Who stands behind us, as the leader sees it when it looks back, for the target of a handover and for candidates that
-/// are preferred; or a standby that is not ready, for one that is.
+/// The candidates behind us. The leader looks for the target of a handover and for preferred candidates; a standby that
+/// is not ready looks for one that is.
 ///
-/// A candidacy's name is used once, and only its readiness changes: each is read once, and again where that matters.
+/// A candidacy's name is used once, and only its readiness changes: each is read once, again where that counts.
 #pragma once
 
 #include <map>
@@ -24,17 +24,17 @@ class StandbyQueue {
     std::string data{};        // of the candidacy's znode
     std::int32_t version = 0;  // of that znode
     CandidateRecord record{};  // the same, read
-    std::string differs{};     // from us, in what
-    BootTime seen{};           // first
+    std::string differs{};     // how its settings differ from ours
+    BootTime seen{};           // when it was first seen
 
     /// Empty: the leadership may go there.
     std::string whyNot() const { return whyNotFollow(record.readiness, record.whyNot, differs); }
     std::string called() const;
   };
-  /// Who follows.
+  /// The candidate to hand over to.
   struct Successor {
-    std::string znode{};   // empty: nobody, and `why`
-    bool mayCome = false;  // but there may be somebody soon
+    std::string znode{};   // empty: there is none, see `why`
+    bool mayCome = false;  // but there may be one soon
     std::string why{};
   };
 
@@ -46,7 +46,7 @@ class StandbyQueue {
   void list(const std::vector<std::string>& names, const std::string& own, bool anew);
   /// Takes in one of those children; `node` has no data where we may not read it. Returns the entry when it is new.
   const StandbyEntry* answer(const std::string& name, const Node& node, BootTime now);
-  /// It has gone meanwhile.
+  /// The candidacy has gone meanwhile.
   void vanished(const std::string& name);
   const std::set<std::string>& unanswered() const noexcept { return unanswered_; }
 
@@ -54,7 +54,7 @@ class StandbyQueue {
   std::vector<StandbyEntry> behind(std::int64_t czxid) const;
   /// The candidacy with that znode; null: it is not known.
   const StandbyEntry* find(const std::string& name) const;
-  /// `to` if it is given, else the first behind `czxid` to whom the leadership may go; none of the znodes `without`.
+  /// `to` if it is given, else the first behind `czxid` that may follow; none of the znodes `without`.
   Successor successor(std::int64_t czxid, const std::optional<CandidateUuid>& to,
                       const std::set<std::string>& without = {}) const;
   /// The same without a target: the first of the newest version, where one of it may follow.
@@ -69,7 +69,7 @@ class StandbyQueue {
 
   CandidateRecord ours_;
   std::map<std::string, StandbyEntry> known_;
-  std::set<std::string> lookalikes_;  // persistent: nobody's
+  std::set<std::string> lookalikes_;  // persistent znodes: no candidates
   std::set<std::string> unanswered_;
 };
 

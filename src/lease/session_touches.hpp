@@ -8,7 +8,7 @@
 ///         x                  │◄──── T/4 at most ────►│ t
 ///
 /// With a twelfth of T for slow servers and clocks' rates, a lease of T/2 counts from x + 5T/12, and never from later
-/// than t. Whoever asks every T/6 loses nothing. The client's own pings, every T/3, do not do: after a silence the
+/// than t. Asking every T/6 loses nothing. The client's own pings, every T/3, are too rare: after a silence the
 /// session may end 5T/12 after the first write.
 ///
 /// Pure.
@@ -26,14 +26,14 @@ class SessionTouches {
   /// A connection was made; its handshake, which goes to the leading server, was sent at `sentAt` or later. What the
   /// server before had heard counts no more: its word may never have come.
   void greeted(BootTime sentAt, Duration sessionTimeout);
-  /// What was asked at `askedAt` has been answered, over the connection of now.
+  /// A question asked at `askedAt` has been answered, over the current connection.
   void touched(BootTime askedAt, BootTime answeredAt);
 
   /// A write that was sent then is committed, and it is a touch as well. From when on its lease counts.
   BootTime wrote(BootTime sentAt, BootTime answeredAt);
-  /// From when on a lease counts whose write was sent at `sentAt` and committed. The epoch before any greeting.
+  /// When the lease of a committed write, sent at `sentAt`, begins to count. The epoch before any greeting.
   BootTime countsFrom(BootTime sentAt) const noexcept;
-  /// Who touches this often loses nothing.
+  /// Touching this often loses nothing.
   Duration interval() const noexcept { return timeout_ / 6; }
   /// Whether a lease that is confirmed now is as good as any: there is time to confirm it again.
   bool suffice(BootTime now) const noexcept;

@@ -3,8 +3,8 @@
 ///
 ///      began, or last progress ──── limit: begin no new work ──── + grace: the term is no longer valid
 ///
-/// Who wakes up after a hang learns it from the clock, whether or not the control thread has come to end the term.
-/// Between phases nobody can hang.
+/// A thread that wakes up after a hang learns it from the clock, even before the control thread has ended the term.
+/// Between phases no work can hang.
 ///
 /// The control thread begins and ends, progress comes from any thread, the clock is read on each question.
 #pragma once
@@ -17,9 +17,9 @@ namespace tenure {
 
 class Watchdog {
  public:
-  /// A phase goes out.
+  /// A phase begins.
   void begin(BootTime now, Duration limit, Duration grace) noexcept;
-  /// It is home.
+  /// The phase has ended.
   void end() noexcept { limit_.store(none, std::memory_order_release); }
   /// The term is ending: from now on a phase has the time it was given, whatever it reports.
   void starve() noexcept { feeding_.store(false, std::memory_order_release); }

@@ -27,7 +27,7 @@ Headers sentHeaders(std::string_view text);
 std::string headersToBytes(const Headers& headers);
 Result<Headers> headersFromBytes(const std::string& bytes);
 
-/// What numberHeader becomes when a dead letter goes back to its queue: its turn is past, and it is handled as it
+/// Replaces numberHeader when a dead letter goes back to its queue: its turn is past, and the message is handled as it
 /// comes.
 inline constexpr std::string_view pastNumberHeader = "tenure-past-number";
 /// How numberHeader begins in a dead letter's headers, and what stands there when the letter goes back to its queue. In

@@ -1,4 +1,4 @@
-/// What is asked of a message before a queue stores it.
+/// Checks that a message has to pass before a queue stores it.
 #pragma once
 
 #include <chrono>
@@ -30,7 +30,7 @@ Result<void> checkMessage(const NewMessage& message, bool numbered = false);
 /// For a queue that hands a message out as soon as it has it. Errors: unsupported  it is to have a time
 Result<void> checkNoTime(const NewMessage& message, const char* why);
 
-/// Its headers as they are kept in a column (headers_text.hpp).
+/// The message's headers as they are kept in a column (headers.hpp).
 /// Errors:  invalidArgument  a name or value is not UTF-8; the detail names the message
 Result<std::optional<std::string>> headersTextOf(const NewMessage& message);
 

@@ -9,11 +9,11 @@
 
 namespace tenure::messages {
 
-/// Whether its source may give it a number: it has a group, and none yet, and its headers could be read.
+/// Whether the source may give the message a number: it has a group, no number yet, and readable headers.
 bool lacksNumber(const NewMessage& message);
 
-/// What says behind the dead letter of `message` that its number is skipped: without a body, and it takes the same way
-/// through a broker. Nullopt: it has no number that could be waited for, or is such a message itself.
+/// The message, without a body, that follows the dead letter of `message` through a broker and says that its number is
+/// skipped. Nullopt: `message` has no number that could be waited for, or is such a message itself.
 std::optional<NewMessage> skipOf(const NewMessage& message, std::string_view reason);
 
 }  // namespace tenure::messages

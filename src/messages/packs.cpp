@@ -111,7 +111,7 @@ std::size_t sizeInPack(const NewMessage& message) noexcept {
   return message.id.value.size() + message.group.value.size() + sizeOf(message);
 }
 
-/// What is sent for messages, in their order.
+/// The packs and single messages that are sent, in order.
 struct Packed {
   std::vector<NewMessage> sent;
   std::vector<std::size_t> counts;  // how many messages are in each

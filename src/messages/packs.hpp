@@ -43,7 +43,7 @@ class UnpackingSource final : public IMessageSource {
   void detach() noexcept override;
 
  private:
-  /// A message of the source, or a pack, of which not all is acknowledged.
+  /// A message of the source, or a pack, that is not fully acknowledged.
   struct Open {
     Message carrier;  // without its body
     std::int64_t first = 0;
@@ -57,7 +57,7 @@ class UnpackingSource final : public IMessageSource {
   const std::unique_ptr<IMessageSource> source_;
   std::deque<Message> ready_;
   std::map<std::int64_t, Open> open_;  // by the position of its last message
-  std::vector<Message> over_;          // carriers of which all is acknowledged, to be told to the source
+  std::vector<Message> over_;          // fully acknowledged carriers, to be told to the source
   std::int64_t last_ = 0;              // the newest position that was given
 };
 

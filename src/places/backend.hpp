@@ -20,7 +20,7 @@ class Backend : public IPlace {
  public:
   using Parameters = std::vector<std::pair<std::string, std::string>>;
 
-  /// Those of its URL, as parse() has read them.
+  /// The parameters of the URL, as parse() has read them.
   const Parameters& parameters() const noexcept { return parameters_; }
   void setParameters(Parameters parameters) { parameters_ = std::move(parameters); }
   virtual bool isQueue() const noexcept { return true; }
@@ -33,15 +33,15 @@ class Backend : public IPlace {
   virtual std::optional<QueueIdentity> elsewhere() const { return {}; }
   /// A producer or consumer makes what is absent where the backend allows it, a reader does not.
   virtual void setCreate(bool) {}
-  /// Its sink gives each message of a group its number. Errors: unsupported.
+  /// Makes the sink give each message of a group its number. Errors: unsupported.
   virtual Result<void> numberMessages() {
     return Error{Errc::unsupported, "this queue cannot number its messages; let the producer do it, in a header"};
   }
-  /// Its source gives each message of a group its number, unless it brings one. Errors: unsupported.
+  /// Makes the source give each message of a group its number, unless it brings one. Errors: unsupported.
   virtual Result<void> numberWhenRead() {
     return Error{Errc::unsupported, "this queue cannot number messages when they are read"};
   }
-  /// Its store appends, behind each dead letter with a number, a message that says that the number is skipped.
+  /// Makes the store append, behind each dead letter with a number, a message that says that the number is skipped.
   virtual void skipDeadNumbers() {}
   /// A consumer coalesces so many waiting messages: a queue that hands out only some at a time makes it more, unless
   /// its URL says how many.

@@ -83,7 +83,7 @@ Result<void> readParameters(std::string_view query, Url& url) {
 }
 
 Error unknownParameter(const Url& url, std::string_view name, const Options& rows) {
-  // me:12?34=56@host: nobody's parameter, but what a password was cut into.
+  // me:12?34=56@host: not a parameter, but a piece of a password.
   const auto holdsAt = [](const auto& each) { return each.second.find('@') != std::string::npos; };
   if (url.port && std::any_of(url.parameters.begin(), url.parameters.end(), holdsAt))
     return passwordRefused(url.scheme, true);

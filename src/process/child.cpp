@@ -88,7 +88,7 @@ class ErrorStream {
   void keep(std::string_view bytes) {
     end_ += bytes;
     if (end_.size() > ChildEnd::errorsKept) end_.erase(0, end_.size() - ChildEnd::errorsKept);
-    // Nobody waits for a reader who stopped reading.
+    // Never wait for a reader that stopped reading.
     pollfd out{STDERR_FILENO, POLLOUT, 0};
     if (poll(&out, 1, 0) == 1 && out.revents == POLLOUT)
       static_cast<void>(!write(STDERR_FILENO, bytes.data(), bytes.size()));
@@ -167,7 +167,7 @@ class Conversation {
     return failed("the command could not be started");
   }
 
-  /// Shim and supervisor have let go of the channel.
+  /// Shim and supervisor have closed the channel.
   Result<ChildEnd> lost() const {
     const Result<void> nothingLeft = supervisor_.clearUpAfter(shim_, shimHandle_);
     if (!nothingLeft && !nothingLeft.error().is(Errc::outcomeUnknown)) return nothingLeft.error();

@@ -19,9 +19,9 @@ namespace tenure {
 struct ChildCommand {
   std::vector<std::string> arguments;                            // the first is looked for in PATH
   std::vector<std::pair<std::string, std::string>> environment;  // on top of what the tool was started with
-  /// Standard input: a file in memory, so that nobody waits for a command that does not read.
+  /// Standard input: a file in memory, so that we never wait for a command that does not read.
   std::string_view input{};
-  /// Or else our own.
+  /// Passes our own standard input instead.
   bool passInput = false;
   /// Above 2: under this number the command reads `environment`, a line each, and then nothing until it is asked to
   /// end or killed; that is the end of the file.

@@ -1,11 +1,11 @@
 /// A control group (cgroup v2) of its own for one command.
 ///
-/// It adds to the process tree what that cannot give: one write kills everything in it at once, however fast it forks.
+/// The group adds what the process tree cannot give: one write kills everything in it at once, however fast it forks.
 /// Where there is no such hierarchy, or it is not ours to write (no root, no delegation, a read-only container), there
 /// is no group, and the tree has to do. Nothing is limited or accounted by it.
 ///
-/// And it is found again when nobody is left who knows the tree: whoever starts commands from the same group of the
-/// same machine ends first what a killed shim left in one of these.
+/// A group is found again when no process is left that knows the tree: the next supervisor in the same parent group of
+/// the same machine first ends what a killed shim left.
 #pragma once
 
 #include <sys/types.h>

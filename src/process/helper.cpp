@@ -123,11 +123,11 @@ Result<Helper> Helper::start(const std::string& program) {
   if (!ends) return ends.error();
   const Descriptor self = openProcess(getpid());
   if (!self) return failed("pidfd_open", errno);
-  const Descriptor line = outOfTheWay(ends->second.descriptor());
+  const Descriptor channel = outOfTheWay(ends->second.descriptor());
   const Descriptor owner = outOfTheWay(self.get());
-  if (!line || !owner) return failed("fcntl", errno);
+  if (!channel || !owner) return failed("fcntl", errno);
   pid_t pid = -1;
-  if (const int error = Birth(line.get(), owner.get()).of(program, pid); error != 0) return failed(program, error);
+  if (const int error = Birth(channel.get(), owner.get()).of(program, pid); error != 0) return failed(program, error);
   {
     const std::lock_guard lock(allRunning().mutex);
     allRunning().pids.push_back(pid);
@@ -137,7 +137,7 @@ Result<Helper> Helper::start(const std::string& program) {
   if (process) return Helper(pid, std::move(ends->first), std::move(process));
   const int error = errno;
   // By number it is neither killed nor waited for: a program that reaps any child may have made the number another's.
-  // Without its line it ends by itself.
+  // Without its channel it ends by itself.
   const std::lock_guard lock(allRunning().mutex);
   std::erase(allRunning().pids, pid);
   return failed("pidfd_open", error);

@@ -1,14 +1,14 @@
 /// A helper program of ours that watches over this process, from outside.
 ///
-///      candidate ── line: orders, descriptors ──► helper        a program of its own, started by exec: it shares no
+///      candidate ─── channel: orders, files ────► helper        a program of its own, started by exec: it shares no
 ///          ╎                                        ╎           memory with the candidate and holds nothing of it open
-///          ╰╌╌╌╌╌╌╌╌╌╌╌╌╌╌ pidfd ╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╯           sees the death, whatever became of the line
+///          ╰╌╌╌╌╌╌╌╌╌╌╌╌╌╌ pidfd ╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╯           sees the death, whatever became of the channel
 ///
-/// The line may tell of the death some milliseconds before the pidfd does, see isPastItsEnd(). By itself its end proves
-/// nothing: a living process may close it, and copies of a dead one may hold it open.
-/// The helper has a session of its own and blocks every signal, so that what is sent to the candidate's process group,
-/// or typed at its terminal, does not reach it. The line's ends are close-on-exec: no command that the candidate runs
-/// inherits them. It can neither be traced nor dump core, because of the secrets it may be given.
+/// The channel may tell of the death some milliseconds before the pidfd does, see isPastItsEnd(). By itself its end
+/// proves nothing: a living process may close it, and copies of a dead one may hold it open. The helper has a session
+/// of its own and blocks every signal, so that what is sent to the candidate's process group, or typed at its terminal,
+/// does not reach it. The channel's ends are close-on-exec: no command that the candidate runs inherits them. It can
+/// neither be traced nor dump core, because of the secrets it may be given.
 #pragma once
 
 #include <sys/types.h>
@@ -30,7 +30,7 @@ class Helper {
 
   Helper(Helper&& other) noexcept;
   Helper& operator=(Helper&&) = delete;
-  /// Closes the line and waits for the helper, for a second; then kills it.
+  /// Closes the channel and waits for the helper, for a second; then kills it.
   ~Helper();
 
   /// The helpers of this process that have not been waited for.

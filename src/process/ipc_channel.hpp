@@ -1,5 +1,5 @@
-/// A line between the tool and one of its helpers: a SOCK_SEQPACKET pair, so that packets keep their borders, carry
-/// descriptors, and the death of one end is seen by the other as the end of the line.
+/// A channel between the tool and one of its helpers: a SOCK_SEQPACKET pair, so that packets keep their borders, carry
+/// descriptors, and the death of one end is seen by the other as the end of the channel.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-/// Which process this is, and whether another one is provably gone.
+/// Identifies a process, and tells whether another one is provably gone.
 #pragma once
 
 #include <sys/types.h>
@@ -27,7 +27,7 @@ struct ProcessStat {
 /// Nullopt proves nothing: the process may be gone, hidden from us, or out of reach for want of a descriptor.
 std::optional<ProcessStat> readProcessStat(pid_t pid);
 
-/// This process, read once. `pidNamespace` is 0 where nobody could compare us with anything: without a /proc of our own
+/// This process, read once. `pidNamespace` is 0 where no process could be compared with us: without a /proc of our own
 /// namespace, or with a clock of our own.
 const ProcessIdentity& thisProcess();
 
@@ -35,7 +35,7 @@ enum class Liveness { alive, gone, unknown };
 /// `gone` and `alive` are proofs, and only to be had on the same machine in the same pid namespace. The same machine is
 /// the same boot id: two hosts may share a name, and a machine id is copied with its image. So another boot of our own
 /// host proves nothing either. `gone`: the kernel knows no process of that number, or shows one that started at another
-/// time. Whatever cannot be looked at is unknown, and so is a process that has died and that nobody has reaped.
+/// time. A process that cannot be looked at is unknown, and so is one that has died and is not reaped yet.
 Liveness livenessOf(const ProcessIdentity& process);
 
 }  // namespace tenure

@@ -59,7 +59,7 @@ void reapAll() noexcept {
   }
 }
 
-/// Zombies too. The kernel keeps a list for each thread, and hides nobody from it. Nullopt: it cannot be read.
+/// Zombies too. The kernel keeps a complete list for each thread. Nullopt: it cannot be read.
 std::optional<std::vector<pid_t>> ownChildren() {
   std::vector<pid_t> children;
   std::error_code unseen;

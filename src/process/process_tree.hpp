@@ -19,7 +19,7 @@ struct LiveProcess {
   std::int64_t startTime = 0;
   std::string name{};  // of what it executes, cut to 15 bytes
 
-  /// The same process, whoever has adopted it and whatever it executes meanwhile.
+  /// The same process, even after an adoption or an exec.
   friend bool operator==(const LiveProcess& a, const LiveProcess& b) noexcept {
     return a.pid == b.pid && a.startTime == b.startTime;
   }

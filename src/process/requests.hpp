@@ -14,7 +14,7 @@
 
 namespace tenure {
 
-/// Tool → supervisor, with four descriptors: the shim's end of the child's line, and the command's stdin, stdout,
+/// Tool → supervisor, with four descriptors: the shim's end of the child's channel, and the command's stdin, stdout,
 /// stderr.
 struct SpawnRequest {
   BootTime until{BootTime::max()};
@@ -30,7 +30,7 @@ struct SpawnRequest {
 Result<std::string> encode(const SpawnRequest& request);
 std::optional<SpawnRequest> decodeSpawnRequest(std::string_view bytes);
 
-/// Tool → shim. The end of the line is the third order: kill everything at once.
+/// Tool → shim. The end of the channel is the third order: kill everything at once.
 struct ChildOrder {
   enum class Kind { stop, until } kind = Kind::stop;
   BootTime until{};

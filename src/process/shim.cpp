@@ -183,7 +183,7 @@ class Shim {
     }
   }
 
-  /// Nobody twice, unless what it was when it was asked is not what it is now.
+  /// Sends SIGTERM once per process, again only after an exec.
   void askToEnd(bool alsoNew) {
     for (const LiveProcess& process : descendantsOf(getpid())) {
       const auto known = std::find(asked_.begin(), asked_.end(), process);

@@ -7,8 +7,8 @@
 ///      └── `until`, or the tool is gone ───────────────────┴──────► killing ─────┘
 ///
 /// What a command leaves behind when it ends does not outlive it, as in a service manager's control group: else the
-/// work of one message would run beside the next one's. What was forked while the rest was asked to end is asked then,
-/// too; nobody is asked twice, because that means "at once" to many, unless an exec has made it forget. A command whose
+/// work of one message would run beside the next one's. Processes forked while the rest was asked to end are asked,
+/// too. No process is asked twice, because that means "at once" to many, except after an exec. A command whose
 /// time is up before it starts is not started: a tool that was frozen while it asked for it would have two leaders act
 /// at once. In `killing` everything found is killed again and again, since a process may fork between the look and the
 /// blow; after some seconds what is left is reported.

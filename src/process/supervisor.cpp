@@ -137,7 +137,7 @@ void stepAside(const IpcChannel& channel, const Descriptor& tool, const Descript
   closeAllBut({channel.descriptor(), tool.get(), ending.get()});
   const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int standard = 0; standard < 3; ++standard) dup2(nothing, standard);
-  prctl(PR_SET_NAME, "tenure-supervisor");
+  prctl(PR_SET_NAME, "tenure-superv");  // the kernel keeps 15 characters
   prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
@@ -176,7 +176,7 @@ class SupervisorMain {
   static constexpr int lookAgainMs = 20;
   static constexpr std::chrono::seconds giveUpAfter{5};
 
-  /// A shim, and its end of the child's line: somebody has to answer for it if it is killed.
+  /// A shim, and its end of the child's line: the supervisor answers for it if it is killed.
   struct Kept {
     pid_t shim = 0;
     IpcChannel channel;
@@ -213,7 +213,7 @@ class SupervisorMain {
       const auto kept = std::find_if(shims_.begin(), shims_.end(), [pid](const Kept& k) { return k.shim == pid; });
       if (kept == shims_.end()) continue;
       if (WIFSTOPPED(status)) {
-        kill(pid, SIGCONT);  // nobody may stop it: its command would have no end
+        kill(pid, SIGCONT);  // a stopped shim would never end its command
         continue;
       }
       kept->giveUpAt = BootClock::now() + giveUpAfter;
@@ -222,7 +222,7 @@ class SupervisorMain {
     }
   }
 
-  /// What they left behind is the supervisor's own now, and nobody knows whose: none has ended before all of it has.
+  /// The supervisor has adopted what lost shims left, and cannot tell whose: no command has ended before all have.
   void answerForTheLost() {
     const bool noneLeft = endAdopted(getpid());
     std::erase_if(lost_, [&](Kept& lost) {
@@ -241,7 +241,7 @@ class SupervisorMain {
   Descriptor signals_;
   BootTime lastCommandAt_{};
   std::vector<Kept> shims_;
-  std::vector<Kept> lost_;  // whose shims are gone and something of their commands may not be
+  std::vector<Kept> lost_;  // commands without a shim, some of whose processes may live
 };
 
 }  // namespace

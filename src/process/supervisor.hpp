@@ -4,9 +4,9 @@
 /// they are the supervisor's descendants and not the tool's, and it outlives the tool by the moment it takes to kill
 /// them all. Each command has a shim between itself and the supervisor:
 ///
-///      tool ───────────── line: "start this" ────────────► supervisor      ends with the tool, kill -9 included
+///      tool ─────────── channel: "start this" ───────────► supervisor      ends with the tool, kill -9 included
 ///        │                                                     │ fork
-///        └── a line for each child: stop, until when ◄──► shim         one a command, ends with it
+///        └── a channel for each child: stop, until when ◄──► shim         one a command, ends with it
 ///                                  report: how it ended        │ fork, exec
 ///                                                           command      a session of its own
 ///                                                              ┊
@@ -14,25 +14,25 @@
 ///
 /// Supervisor and shims are child subreapers: an orphan below them becomes their child, so that a shim without
 /// children has proof that nothing of its command is left. A command may also get a control group (control_group.hpp).
-/// The line is what a command hangs by: when the tool's end closes, for whatever reason, the shim kills at once. The
+/// The channel is what a command hangs by: when the tool's end closes, for whatever reason, the shim kills at once. The
 /// deadline is a point on CLOCK_BOOTTIME that the tool moves on and the shim's own timer keeps, so that it holds
 /// while the tool is frozen, and a deadline that the tool computed before a pause does not become a later one by it. It
-/// travels on the line and not in shared memory: the shim sleeps until it is due, and needs to poll nothing; an order
-/// that did not arrive leaves the one before in force, which is an earlier one. The shim has it and not the last-will
-/// helper, so that it also holds where there is no last will.
+/// travels on the channel and not in shared memory: the shim sleeps until it is due, and needs to poll nothing; an
+/// order that did not arrive leaves the one before in force, which is an earlier one. The shim has it and not the
+/// last-will helper, so that it also holds where there is no last will.
 ///
-/// Supervisor and shims have a session of their own and block every signal: what is sent to the tool's process group
-/// does not reach them. Against those that cannot be blocked they stand in for one another, and a command has not ended
-/// before whoever is left has proven that nothing of it is:
+/// Supervisor and shims have a session of their own and block every signal: a signal to the tool's process group does
+/// not reach them. When one of them is killed, another stands in for it. A command has ended only when a survivor has
+/// proven that nothing of it is left:
 ///
 ///   killed                     who ends what is left of the command          what the tool learns
-///   shim                     the supervisor, which has adopted it            it ended, its shim was lost
-///   supervisor                   nobody has to: its shim goes on             it ended; the next command is refused
+///   shim                       the supervisor, which has adopted it          it ended, its shim was lost
+///   supervisor                 no process needs to: its shim goes on         it ended; the next command is refused
 ///   shim and supervisor        the tool, which is a subreaper itself         both
 ///   tool, and one of the two   the other one
-///   all three                  the kernel, but only the command itself       (nobody says that anything is gone)
+///   all three                  the kernel, but only the command itself       (no process is left to tell)
 ///
-/// A shim that is stopped is continued by the supervisor, and that one by the tool.
+/// A stopped shim is continued by the supervisor, a stopped supervisor by the tool.
 #pragma once
 
 #include <sys/types.h>
@@ -53,7 +53,7 @@ namespace tenure {
 // The supervisor's own process.
 
 /// The life of the supervisor, a fresh fork of the tool; never returns. All signals are blocked on entry.
-///   tool    a pidfd: a line could be held open by a stray copy of the tool, a death cannot be missed
+///   tool    a pidfd: a channel could be held open by a stray copy of the tool, a death cannot be missed
 ///   ending  a pipe to say in that nothing is left, at the end
 [[noreturn]] void guard(IpcChannel channel, Descriptor tool, Descriptor ending) noexcept;
 
@@ -72,14 +72,14 @@ class Supervisor {
   ~Supervisor();
 
   pid_t pid() const noexcept { return pid_; }
-  /// A pipe's reading end: gets a byte once the tool is gone and nothing that ran for it is left. It ends without when
-  /// that cannot be proven, as when the supervisor was killed.
+  /// A pipe's reading end: gets a byte once the tool is gone and nothing that ran for it is left. It ends without one
+  /// when that cannot be proven, as when the supervisor was killed.
   int childrenGone() const noexcept { return ending_.get(); }
   /// Killed, or it could not go on: no command can be started any more.
   bool isGone() const noexcept { return channel_.otherEndGone(); }
   /// Continues it if somebody has stopped it.
   void wake() const noexcept;
-  /// After a shim was lost with nobody to answer for it: ends what supervisor and shim have left to this process.
+  /// After a shim was lost, and the supervisor did not report its end: ends what both have left to this process.
   ///   shim  0 when it has not said yet who it is; then it has not started the command either
   ///   handle  the shim's, if one was to be had
   ///
@@ -92,7 +92,7 @@ class Supervisor {
   void began() const noexcept { ++*running_; }
   void provenEnded() const noexcept { --*running_; }
 
-  /// Starts a command and returns the line to its shim. See child.hpp for the comfortable way.
+  /// Starts a command and returns the channel to its shim. See child.hpp for the comfortable way.
   ///   standard  stdin, stdout and stderr for the command; borrowed during the call
   /// Errors: invalidArgument  the request cannot be passed on
   ///         unsupported      the supervisor is gone (killed?)

@@ -1,4 +1,4 @@
-/// Who is told what became of a message: those that wait for its future or gave a callback. Pure.
+/// The callers that hear what became of a message: those that wait for its future or gave a callback. Pure.
 #pragma once
 
 #include <functional>
@@ -59,8 +59,8 @@ class Callers {
   /// The caller of a message whose outcome is known; nullopt where the caller does not wait for it.
   std::optional<Caller> take(SendNumber number);
 
-  /// These messages are in the spool now, the first at that position, and their neighbours behind it. Returns those
-  /// whose durability is reached thereby, without what else they wait for.
+  /// The messages are in the spool now, the first at position `first`, the others behind it. Returns the callers whose
+  /// durability is reached thereby, without what else they wait for.
   std::vector<Caller> spooled(const std::vector<SendNumber>& numbers, std::int64_t first);
   /// From now on expired() knows the callers of these positions, who have been told all that is reached.
   void watchDeadlines(std::int64_t first, std::int64_t last);

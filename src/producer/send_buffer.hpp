@@ -42,7 +42,7 @@ struct Ending {
 /// one of its group was not tried, which is no failure.
 std::optional<Error> failureOf(std::span<const Result<void>> results);
 
-/// That much later; BootTime::max() where no time is so late.
+/// `now` plus `by`; BootTime::max() where no time is so late.
 BootTime later(BootTime now, std::chrono::milliseconds by) noexcept;
 
 class SendBuffer {
@@ -77,7 +77,7 @@ class SendBuffer {
   }
   std::size_t bytes() const noexcept { return bytes_; }
   bool hasRoomFor(const NewMessage& message) const noexcept { return hasRoomFor(sizeOf(message)); }
-  /// Those that have made room since the last call.
+  /// The messages dropped to make room since the last call.
   std::vector<Ending> takeDropped() noexcept { return std::exchange(dropped_, {}); }
   bool hasDropped() const noexcept { return !dropped_.empty(); }
   /// When a batch may begin: now, or later; BootTime::max() where none waits, or as many as may be are under way.
@@ -113,7 +113,7 @@ class SendBuffer {
   /// No batch begins before; after a failure that is later than it.
   BootTime notBefore() const noexcept { return notBefore_; }
 
-  /// Those that wait and whose deadline has come.
+  /// The messages that wait and whose deadline has come.
   std::vector<Ending> expired(BootTime now);
   /// BootTime::max(): there is none.
   BootTime earliestDeadline() const noexcept {

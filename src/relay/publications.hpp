@@ -1,4 +1,4 @@
-/// What became of the messages that this term has published, for those that are handled again. Pure.
+/// Remembers which messages this term has published, for those that are handled again. Pure.
 ///
 ///   batch ──every message stored──▶ done ──its commit fails──▶ the batch comes again, and is not published again
 ///     └─some refused, or the target is away──▶ split: each message comes alone
@@ -23,7 +23,7 @@
 
 namespace tenure::relaying {
 
-/// What the target's answer means for its message.
+/// The meaning of the target's answer for its message.
 enum class Answer {
   stored,
   refused,   // another attempt may find what was missing: a queue, a binding
@@ -33,13 +33,13 @@ enum class Answer {
 };
 Answer answerOf(const Result<void>& result) noexcept;
 
-/// Of a message that was refused, or whose target is away.
+/// The outcome of a message that was refused, or whose target is away.
 Outcome outcomeOf(const Result<void>& result);
 
 /// Threads: any.
 class Publications {
  public:
-  /// What is known of each. That one was refused is forgotten with that.
+  /// Returns the known result of each message. A refusal is forgotten once returned.
   std::vector<std::optional<Result<void>>> take(std::span<const Message> messages);
   void remember(std::span<const Message> messages, std::span<const Result<void>> results);
   void clear();

@@ -13,7 +13,7 @@
 
 namespace tenure::relaying {
 
-// What a Relay does as a career.
+// A relay's work, as a career.
 
 /// As consuming::workOf.
 std::unique_ptr<ILeaderCareer> workOf(IMessageSource& source, IFencedStore& store, Relay::OpenSink open,
@@ -96,7 +96,7 @@ class Publishing {
     return results;
   }
 
-  /// Those for which the target was away stay, from the first of them on.
+  /// Messages stay in `toSend` if the target was away for them, from the first of these on.
   void send(std::vector<NewMessage>& toSend, std::vector<std::size_t>& places, std::vector<Result<void>>& results,
             const Term& term) {
     const std::vector<Result<void>> answers = target_.append(toSend, term);

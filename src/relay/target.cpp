@@ -24,7 +24,7 @@ std::vector<Result<void>> Target::append(std::span<const NewMessage> messages, c
   const BootTime began = clock_.now();
   if (sink)
     results = (*sink)->appendEach(messages);
-  else  // whatever it is, an exchange that is gone or a changed password: it is no fault of these messages
+  else  // an exchange that is gone, a changed password: never the fault of these messages
     results.assign(messages.size(), Error{Errc::unavailable, sink.error().message()});
   if (sink && std::ranges::none_of(results, meansAway)) giveBack(*std::move(sink));
   if (sink) tellPublished(results, clock_.now() - began, term);

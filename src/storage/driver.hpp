@@ -38,7 +38,7 @@ struct Fence {
 struct FenceFound {
   std::vector<StoredFence> stored;
   std::string change;  // of the only one
-  /// Whose the place is, where it can be one election's alone; with an absent fence, it was claimed before.
+  /// The place's owner, where it can be one election's alone; with an absent fence, the place was claimed before.
   QueueOwner owner;
 };
 
@@ -62,7 +62,7 @@ struct Scan {
   bool isLight = false;   // values of large columns are not needed: where the store can leave them out, they are empty
 };
 
-/// Which rows of Table::waiting to read, of the driver's queue, in the order in which they come to it.
+/// The rows of Table::waiting to read, of the driver's queue, in the order in which they come to it.
 struct WaitingScan {
   std::int64_t due = 0;    // those behind the row with this time
   std::int64_t added = 0;  // and this `added`
@@ -81,7 +81,7 @@ struct WaitingCounts {
 };
 /// So many rows of a kind are counted at a glance, and one more where there are more.
 inline constexpr std::int64_t mostAtAGlance = 10'000;
-/// Which messages count for the lateness: how long ago they came to their queue, and how many at most.
+/// Limits on the messages that count for the lateness: how long ago they came to their queue, and how many.
 inline constexpr std::chrono::minutes latenessAge{5};
 inline constexpr std::int64_t latenessRows = 1000;
 
@@ -121,7 +121,7 @@ struct Limits {
   bool logHasGaps = false;
   /// How long idempotency keys are kept, where they expire by themselves.
   std::optional<std::chrono::hours> keepsIdsFor{};
-  /// It takes messages, and gives those of each group numbers.
+  /// The place takes messages, and gives those of each group numbers.
   bool keepsQueue = false;
   bool numbersMessages = false;
   bool isQueueUsers = false;    // the driver's own queue is a table of the user's, to which handlers send by an INSERT
@@ -144,9 +144,9 @@ class ISqlTransaction {
   /// for again.
   virtual Result<Outcome> begin(const Fence& expected, const Fence& next) = 0;
   virtual bool hasBegun() const noexcept = 0;
-  /// It holds the fence's lock by now.
+  /// The transaction holds the fence's lock by now.
   virtual bool isLocked() const noexcept { return hasBegun(); }
-  /// What every further call will hear: nothing, or why it is over. Asks no server.
+  /// The answer to every further call: success, or why it is over. Asks no server.
   virtual Result<void> status() const = 0;
   virtual bool isFull() const noexcept { return false; }
 
@@ -180,7 +180,7 @@ class IStoreDriver {
   virtual Result<void> prepare(const std::stop_token& stop) { return connect(stop); }
   /// Connects where it is not connected, and looks at credentials, schema and rights. Ends early after a stop.
   virtual Result<void> connect(const std::stop_token& stop) = 0;
-  /// Which server answers: another text after it was restarted or replaced. Empty where that makes no difference.
+  /// Names the server: another text after it was restarted or replaced. Empty where that makes no difference.
   virtual std::string server() const { return {}; }
 
   /// As IFencedStore::serve.

@@ -25,7 +25,7 @@ struct StoredFence {
 /// The queue whose rows are meant, among those of its place.
 struct WhichQueue {
   std::string name;
-  /// It is kept elsewhere, and this is the one. Empty: it is the only one of that name that is.
+  /// The identity of a queue that is kept elsewhere. Empty: the only one of that name that is kept elsewhere.
   std::optional<QueueIdentity> elsewhere{};
 };
 
@@ -33,7 +33,7 @@ struct WhichQueue {
 Error noSuchQueue(const std::string& place, const WhichQueue& queue);
 Error severalQueues(const std::string& place, const WhichQueue& queue);
 
-/// Who consumes the queue; both empty before the first term.
+/// The election that consumes the queue; both empty before the first term.
 struct QueueOwner {
   std::string election;
   std::string path;
@@ -78,7 +78,7 @@ Error stateIsInTheWay(const FenceRow& to);
 /// "token 17 of generation 1 at /tenure/elections/orders, claimed …"; for people.
 std::string described(const FenceRow& row);
 
-/// Whether the row is this very term's, and nobody else's who came by the same number.
+/// Whether the row is this very term's, and not another's with the same number.
 bool isClaimOf(const FenceRow& row, const TermIdentity& term) noexcept;
 
 }  // namespace tenure::storage

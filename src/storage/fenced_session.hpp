@@ -64,7 +64,7 @@ class FencedSession final : public IFencedStore {
   void limitAnswers(AnswerTimer* timer) noexcept override { driver_->limitAnswers(timer); }
   void release() noexcept override;
 
-  /// Whose lane this is; itself when it is none.
+  /// The session that this lane belongs to; itself when it is no lane.
   const FencedSession& main() const noexcept { return main_; }
 
   bool isLane() const noexcept { return &main_ != this; }

@@ -8,7 +8,7 @@
 #include "messages/message_check.hpp"
 #include "messages/message_numbers.hpp"
 #include "storage/records.hpp"
-#include "storage/scheduled/waiting_rows.hpp"
+#include "storage/waiting_rows.hpp"
 
 namespace tenure::storage {
 namespace {
@@ -285,7 +285,7 @@ Result<void> FencedTransaction::deadLetter(const ConsumerName& consumer, const D
   unnumbered.number = 0;
   const std::size_t room = session_.limits().commitBytes - std::min(session_.limits().commitBytes / 2, besideLetter);
   leaveOut(unnumbered.message, room - std::min(room, bytesBesideBody(letter)),
-           "a letter of this store has at most " + std::to_string(room) + " bytes");
+           "a dead letter of this store has at most " + std::to_string(room) + " bytes");
   writes_.put(Table::deadLetter, deadLetterRow(consumer, unnumbered));
   if (session_.limits().skipsDeadNumbers)
     if (auto skip = messages::skipOf(letter.message, letter.reason)) writes_.enqueue(*std::move(skip));

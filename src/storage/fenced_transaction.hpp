@@ -2,7 +2,7 @@
 ///
 ///   open ──commit / rollback / a failure──▶ over
 ///
-/// It holds nothing in the store, so that a slow handler is in nobody's way, and a newer term's claim defeats it
+/// An open transaction locks nothing in the store: a slow handler blocks no commit, and a newer term's claim defeats it
 /// instead of waiting for it. What was read stays true until the commit: only the term's own commits write its state,
 /// and what others may write (idempotency keys, attempts) the commit expects as it was read.
 #pragma once
@@ -67,10 +67,10 @@ class FencedTransaction final : public IFencedTransaction, private ISqlStatement
   Result<void> write(std::string_view sql, std::span<const SqlParameter> parameters) override;
   Result<void> check(std::string_view sql, std::span<const SqlParameter> parameters) override;
 
-  /// Before whatever asks the store; where it speaks SQL, the fence's lock is held behind it.
+  /// Call before anything that asks the store; where it speaks SQL, the fence's lock is held afterwards.
   Result<void> begun();
   Result<Rows> read(std::span<const RowName> rows);
-  /// What ends the transaction is told to whoever asks next.
+  /// Keeps an error that ends the transaction, as the answer to every later call.
   Error heard(Error error);
   /// As it is in the store; asked for once. A failure is the transaction's end.
   Result<std::optional<Row>> stored(Table table, Row key);
@@ -91,7 +91,7 @@ class FencedTransaction final : public IFencedTransaction, private ISqlStatement
   std::optional<Fence> begun_;  // once a statement has passed the fence: what the commit makes of it
   WallTime at_;                 // of the keys that it makes
   bool over_ = false;
-  std::optional<Error> broken_;  // a handler may swallow it: whoever asks next must hear the same
+  std::optional<Error> broken_;  // a handler may swallow it: every later call must return it
   WriteSet writes_;
   std::map<std::string, std::optional<Row>> stored_;  // by name
 };

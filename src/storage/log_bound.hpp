@@ -48,7 +48,7 @@ class LogBound {
     if (left_ == 0) upTo_ = *lowest - 1;
   }
 
-  /// These go for their number, whatever their age.
+  /// Lines up to this number are removed for being too many, whatever their age.
   std::int64_t upTo() const noexcept { return upTo_; }
 
  private:

@@ -1,4 +1,4 @@
-/// Which messages will be asked about next, and which of them a look has found to have no key. A look is a hint: only
+/// The messages that will be asked about next, and those that a look has found to have no key. A look is a hint: only
 /// absence is remembered, and the commit, which makes the keys, decides. Where a look costs as much as finding out at
 /// the commit, what is expected is assumed to be absent, but for a while after something was not. Pure.
 #pragma once
@@ -20,20 +20,20 @@ class Lookahead {
  public:
   explicit Lookahead(bool looksAreDear = false) : looksAreDear_(looksAreDear) {}
 
-  /// They come after all that were expected before.
+  /// The messages come after all that were expected before.
   void expect(std::span<const Message> messages);
-  /// They were taken, and come next all the same.
+  /// Messages that were taken come next all the same.
   void expectAgain(std::span<const MessageId> ids);
   bool expects(const MessageId& id) const;
   /// `id` and those expected right after it, at most `count`; neither they nor what lies before is expected any more.
   std::vector<MessageId> take(const MessageId& id, std::size_t count);
-  /// Those that are expected first, at most `count`, which are not expected any more. None before anything was seen:
-  /// nobody knows for whom to look.
+  /// The first expected messages, at most `count`, which are not expected any more. None before anything was seen
+  /// absent: the consumer is not known yet.
   std::vector<MessageId> takeNext(std::size_t count);
-  /// Whose the absent ones are.
+  /// The consumer of the absent messages.
   const ConsumerName& consumer() const noexcept { return consumer_; }
 
-  /// Whether it is to be taken for absent though nobody has looked. After assume(), neither it nor what lies before is
+  /// Whether `id` is to be taken for absent without a look. After assume(), neither it nor what lies before is
   /// expected any more, until expectAssumed() takes everything back that was assumed since forgetAssumed().
   bool assumes(const MessageId& id) const { return looksAreDear_ && pessimistic_ == 0 && expects(id); }
   bool assume(const MessageId& id);

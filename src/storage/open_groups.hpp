@@ -1,4 +1,4 @@
-/// Which groups have messages that came before their turn: what a term finds at its beginning, and people at any time.
+/// Groups with messages that came before their turn, as a term reads them when it begins, and people at any time.
 #pragma once
 
 #include <vector>

@@ -41,7 +41,7 @@ Row factRow(const ConsumerName& consumer, const ConsumerFact& fact);
 void addFact(std::size_t place, const Row& row, ConsumerFacts& facts);
 DeadLetterStreakRecord streakFrom(const Row& row);
 
-/// Its number is given by the store.
+/// Without a number: the store gives it.
 Row deadLetterRow(const ConsumerName& consumer, const DeadLetter& letter);
 struct StoredLetter {
   ConsumerName consumer;
@@ -63,7 +63,7 @@ NumberedGroup::Mark markFrom(const Row& row);
 /// Errors: storeFailed.
 Result<KeptMessage> keptFrom(const Row& row);
 
-/// Its number is given by the store.
+/// Without a number: the store gives it.
 Row logRow(const ConsumerName& consumer, FencingToken token, const LoggedAttempt& attempt);
 LogLine logLineFrom(const Row& row);
 

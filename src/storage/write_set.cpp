@@ -124,7 +124,7 @@ void WriteSet::index(std::size_t place) {
   if (write.name.empty()) return;
   std::uint32_t& slot = slots_[slotOf(write.name)];
   if (slot != 0) {
-    // Whoever only expects something takes no write's place.
+    // An `expect` takes no write's place.
     if (write.what == Write::What::expect) {
       write.counts = false;
       return;

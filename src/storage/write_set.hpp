@@ -70,9 +70,9 @@ class WriteSet {
   void put(Table table, Row row, Expectation expected = {}, std::string name = {});
   void remove(Table table, Row key, Expectation expected = {});
   void expect(Table table, Row key, Expectation expected);
-  /// These leave the queue that is kept with the store.
+  /// The messages leave the queue that is kept with the store.
   void acknowledge(std::span<const Message> messages);
-  /// This one comes to its end, or to that of another one beside it.
+  /// The message comes to that queue's end, or to the end of another one beside it.
   void enqueue(NewMessage message, std::string queue = {});
 
   /// The transaction's own last word on a row; nullptr where it has none. An `expect` is none.
@@ -87,16 +87,16 @@ class WriteSet {
 
   void mark() noexcept;
   void rollbackToMark();
-  /// It keeps its memory for the next one.
+  /// Empties the set, which keeps its memory for the next transaction.
   void clear();
 
-  /// Those that count, in their order.
+  /// Visits the writes that count, in their order.
   template <class Use>
   void forEach(Use use) const {
     for (const Write& write : writes_)
       if (write.counts) use(write);
   }
-  /// The same, for whoever carries them out and takes what they hold: it may only be cleared after that.
+  /// The same, for a caller that moves out what the writes hold: the set may only be cleared after that.
   template <class Use>
   void forEach(Use use) {
     for (Write& write : writes_)

@@ -39,9 +39,9 @@ class QueueCoordinatorCore {
     ~Place() { complete(); }
 
     Entry answer() const noexcept { return answer_; }
-    /// True when this one is in work: at once when it was accepted, after the one before it when it was blocked. False:
-    /// it was declined, `stop` was asked for (it has left its place, and those that it stood for have nobody), or it
-    /// was taken for dead before it came here.
+    /// True when this request is in work: at once when it was accepted, after the one before it when it was blocked.
+    /// False: it was declined, `stop` was asked for (it has left its place, and the declined ones that it stood for get
+    /// no run), or it was taken for dead before it came here.
     bool wait(const std::stop_token& stop = {}) {
       return coordinator_ != nullptr && coordinator_->await(*shard_, key_, ticket_, stop);
     }
@@ -81,7 +81,7 @@ class QueueCoordinatorCore {
     Node* node = find(shard, key);
     if (node != nullptr && node->inWork != 0 && node->until <= now) finish(shard, *node, now);
     if (node == nullptr && !hasRoom(shard)) return Place(nullptr, shard, key, 0, Entry::full);
-    Place place(nullptr, shard, key, ++shard.lastTicket, Entry::decline);  // nobody's as long as something may throw
+    Place place(nullptr, shard, key, ++shard.lastTicket, Entry::decline);  // not in line while something may throw
     if (node == nullptr) node = &add(shard, key);
     place.answer_ = node->automaton.offer();
     if (place.answer_ == Entry::accept) begin(shard, *node, place.ticket_, now);
@@ -109,7 +109,7 @@ class QueueCoordinatorCore {
   using Nodes = std::list<Node>;
   struct Node {
     DedupAutomaton automaton;
-    std::uint64_t inWork = 0;  // tickets; 0 for nobody
+    std::uint64_t inWork = 0;  // tickets; 0 for none
     std::uint64_t waiting = 0;
     BootTime until{};            // in work: its limit; idle: when it is forgotten
     Sleeper* sleeper = nullptr;  // the one that waits, while it sleeps

@@ -221,7 +221,7 @@ class SequentialQueueCore {
   static constexpr std::size_t idleKept = 256;
   static constexpr std::ptrdiff_t freedKept = 64;
 
-  /// Who finds it locked looks for a microsecond whether it is free before going to sleep.
+  /// A thread that finds it locked looks for a microsecond whether it is free before going to sleep.
   class Lock {
    public:
     void lock() noexcept {
@@ -258,9 +258,9 @@ class SequentialQueueCore {
     Shard() { idle.next = idle.previous = &idle; }
   };
 
-  /// Those that sleep until they are called. They are counted, so that nobody is called who does not sleep. Who goes to
-  /// sleep is counted first, and looks at the shards once more, each under its lock; who changes something there looks
-  /// at the count afterwards. So one of the two sees the other.
+  /// Threads that sleep until they are called, counted, so that none is called in vain. A thread that goes to sleep is
+  /// counted first, then looks at the shards once more, each under its lock; a thread that changes a shard looks at the
+  /// count afterwards. So one of the two sees the other.
   struct Sleepers {
     std::mutex mutex;
     std::condition_variable_any called;
@@ -321,8 +321,8 @@ class SequentialQueueCore {
     return &here;
   }
 
-  /// Whose turn it is among those with ready groups: that of the worker's own shards which waits longest, whose data it
-  /// has at hand, unless another one's waits much longer. That one is its own from now on.
+  /// The next shard among those with ready groups: of the worker's own, whose data it has at hand, the one that waits
+  /// longest, unless another worker's waits much longer. The chosen shard is the worker's own from now on.
   Shard* nextShard() noexcept {
     Shard* next = nullptr;
     std::uint64_t earliest = 0;
@@ -385,7 +385,7 @@ class SequentialQueueCore {
     return false;
   }
 
-  /// What becomes ready here makes up for what is taken: nobody has to be called.
+  /// A group that becomes ready here makes up for the one that is taken: no sleeper has to be called.
   bool takeNext(Held& held) {
     Shard& shard = *held.line->shard;
     bool taken = true;
@@ -655,7 +655,7 @@ class SequentialQueueCore {
   bool isDrained() const {
     return closed_ && sum([](const Shard& shard) { return shard.waiting + shard.reserved; }) == 0;
   }
-  /// Whoever still sleeps may go.
+  /// Workers that still sleep may go.
   bool isOver() const { return closed_ && workers_.count > 0 && isDrained(); }
 
   std::array<Shard, shardCount> shards_;

@@ -51,7 +51,7 @@ struct Finding {
 };
 using Findings = std::vector<Finding>;
 
-/// Which dead letters: all but for what is asked.
+/// A choice of dead letters; without a condition, all of them.
 struct DeadLetterFilter {
   std::vector<std::int64_t> numbers{};  // any when empty
   std::optional<GroupId> group{};
@@ -127,7 +127,7 @@ class IStoreAdmin {
   /// As IQueueAdmin::inspect.
   virtual Result<Findings> inspect() = 0;
 
-  /// That of each election which has claimed the store.
+  /// The fence row of each election that has claimed the store.
   virtual Result<std::vector<FenceRow>> fenceRows() = 0;
   /// Makes the store accept terms of this ensemble, generation and path, whatever it saw before. An operator's act: be
   /// sure that no leader of the old ensemble runs. Compares with `expected` and changes nothing when it differs; a
@@ -142,31 +142,32 @@ class IStoreAdmin {
   /// there is none. As careful an act as a rebase, with its errors, but nothing where it is done already.
   virtual Result<void> moveTo(const FenceRow& from, const FenceRow& to) = 0;
 
-  /// Those of the queue that the store was opened for, oldest first.
+  /// The dead letters of the queue that the store was opened for, oldest first.
   virtual Result<std::vector<DeadLetter>> deadLetters(std::size_t limit = 1000,
                                                       const DeadLetterFilter& choice = {}) = 0;
   /// Puts dead letters back at the end of the queue, the oldest first, when it is kept in this very store, and clears
   /// what would keep them from being handled again. Returns the numbers of those that there were, in this order. None
   /// of them is lost or there twice, whatever fails; a store with SQL moves all of them or none.
   virtual Result<std::vector<std::int64_t>> requeueDeadLetters(const DeadLetterFilter& choice) = 0;
-  /// Only the second half of it, for a queue that is kept elsewhere: the caller sends them there, then purges them.
+  /// Only clears what would keep them from being handled again, for a queue that is kept elsewhere: the caller sends
+  /// them there, then purges them.
   virtual Result<std::vector<std::int64_t>> resetDeadLetters(const DeadLetterFilter& choice) = 0;
   virtual Result<std::vector<std::int64_t>> purgeDeadLetters(const DeadLetterFilter& choice) = 0;
 
-  /// Those of every consumer of the queue, by consumer and id.
+  /// The failing messages of every consumer of the queue, by consumer and id.
   virtual Result<std::vector<FailingMessage>> failing() = 0;
-  /// Lets a message go that blocks its queue: its leader makes a dead letter of it, within a second or so when it has
-  /// one.
-  /// Errors:  notFound  it blocks nobody (any more)
+  /// Releases a message that blocks its queue: the leader makes a dead letter of it, within a second or so when there
+  /// is one.
+  /// Errors:  notFound  it blocks no consumer (any more)
   virtual Result<void> release(const ConsumerName& consumer, const MessageId& id) = 0;
 
   /// One for each consumer of the queue that has dead letters in a row, in the order of names.
   virtual Result<std::vector<ConsumerStreak>> streaks() = 0;
-  /// Lets a consumer go on that stopped at too many dead letters in a row; its leader does within a second or so.
+  /// Resumes a consumer that stopped at too many dead letters in a row; its leader goes on within a second or so.
   /// Errors:  notFound  it has not stopped (any more)
   virtual Result<void> resume(const ConsumerName& consumer) = 0;
 
-  /// That of every consumer of the queue.
+  /// The in-work records of every consumer of the queue.
   virtual Result<std::vector<InWorkRecord>> inWork() = 0;
   /// The groups with kept messages, of every consumer of the queue.
   virtual Result<std::vector<ConsumersGroup>> openGroups() = 0;

@@ -147,7 +147,7 @@ class IKeyValueDriver {
   /// the connection stands; a driver whose connection broke drops it, and makes another one here. Called by those who
   /// only look, too: it makes nothing. A place that is not there yet has no values, and the first batch makes it.
   virtual Result<void> connect(const std::stop_token& stop) = 0;
-  /// Which server is connected: another text after it was restarted or replaced. Then the library claims again before
+  /// Names the connected server: another text after it was restarted or replaced. Then the library claims again before
   /// it goes on. Empty where that makes no difference.
   virtual std::string server() const { return {}; }
   /// The fence is this one from now on, by the claim of a term of ours. For a driver that keeps something else in step

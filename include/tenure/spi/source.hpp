@@ -32,7 +32,7 @@ class IMessageSource {
     return {};
   }
 
-  /// Which queue it is. A store that is another place files the queue's owner, keys, attempts and dead letters under
+  /// The queue's identity. A store in another place files the queue's owner, keys, attempts and dead letters under
   /// it, so that two queues of one name share nothing. Asked by each term before its claim; may make an absent queue.
   ///
   /// Errors:  those of attach()
@@ -61,7 +61,7 @@ class IMessageSource {
   /// Acknowledges after the commit; a repeat is harmless.
   virtual Result<void> acknowledge(std::span<const Message> messages) = 0;
 
-  /// As IFencedStore::limitAnswers. A fetch that waits for messages owes nobody an answer.
+  /// As IFencedStore::limitAnswers. A fetch that waits for messages may take longer.
   virtual void limitAnswers(AnswerTimer* timer) noexcept { static_cast<void>(timer); }
 
   /// Gives every message that was not acknowledged back, at once, and closes what prepare() has opened.

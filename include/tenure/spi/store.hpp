@@ -43,7 +43,7 @@ enum class Admission {
 enum class AttemptState {
   retrying,
   blocked,   // out of attempts, and those behind it wait (OnDead::block)
-  released,  // an operator has let it go: it becomes a dead letter
+  released,  // an operator has released it: it becomes a dead letter
 };
 
 /// How often the handler of a message has asked to see it again later, and since when.
@@ -53,7 +53,7 @@ struct Postponements {
   friend bool operator==(const Postponements&, const Postponements&) = default;
 };
 
-/// Which messages a lane of a consumer may have begun. Lane 0 is the consumer's one line, or what comes before its
+/// The messages that a lane of a consumer may have begun. Lane 0 is the consumer's one line, or what comes before its
 /// lanes.
 struct InWork {
   std::vector<MessageId> ids{};
@@ -79,7 +79,7 @@ struct AttemptRecord {
   friend bool operator==(const AttemptRecord&, const AttemptRecord&) = default;
 };
 
-/// How far a term may go beyond the messages that its records of what is in work name.
+/// How many unrecorded messages may be in flight: a successor looks for suspects that far.
 struct RecoveryWindow {
   std::size_t unrecordedWindow = 0;  // first messages that may be in work where a record says that there is more
   std::size_t lanes = 0;             // each of which has a record of its own; 0: none
@@ -89,7 +89,7 @@ struct RecoveryWindow {
 
 /// Messages that became dead letters in a row, with none between them that was done (ConsumerOptions::deadLetterLimit).
 struct DeadLetterStreakRecord {
-  enum class State { counting, stopped, resumed };  // resumed: an operator lets the consumer go on
+  enum class State { counting, stopped, resumed };  // resumed: an operator has resumed the consumer
   int deaths = 0;
   std::string lastReason{};  // for people
   WallTime firstAt{};
@@ -199,15 +199,15 @@ class IFencedTransaction : public Transaction {
  public:
   virtual Result<Admission> admit(const ConsumerName& consumer, const MessageId& id, const BodyDigest& digest,
                                   MessageFate fate) = 0;
-  /// What every further call will hear: nothing, or why the transaction is over. Asks no server.
+  /// The answer to every further call: success, or why the transaction is over. Asks no server.
   virtual Result<void> status() const = 0;
-  /// It holds as much as it takes well: commit before the next message.
+  /// True when the transaction holds as much as it takes well: commit before the next message.
   virtual bool isFull() const noexcept { return false; }
   virtual Result<void> mark() = 0;
   virtual Result<void> rollbackToMark() = 0;
-  /// Which messages the lane will have in work after this commit: a successor finds them after an unclean end.
+  /// Records what the lane will have in work after this commit: a successor finds them after an unclean end.
   virtual Result<void> recordInWork(const ConsumerName& consumer, std::size_t lane, const InWork& inWork) = 0;
-  /// What an operator has released stays so, whatever `record` says.
+  /// A message that an operator has released stays released, whatever `record` says.
   virtual Result<void> recordAttempt(const ConsumerName& consumer, const AttemptRecord& record) = 0;
   virtual Result<void> clearAttempt(const ConsumerName& consumer, const MessageId& id) = 0;
   /// Replaces the consumer's record of that kind. A streak of 0 deaths removes it. A streak that an operator has
@@ -312,8 +312,8 @@ class IFencedStore {
   /// What admit() would say of each, without a lock: a hint for dropping early; admit() decides.
   virtual Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) = 0;
 
-  /// These will be asked about next, in this order: a store to which each question is a journey may look all of them up
-  /// at once, or take them for new until the commit, which finds out (Errc::transactionConflict).
+  /// Announces the next messages, in their order: a store for which each question is a round trip may look all of them
+  /// up at once, or take them for new until the commit, which finds out (Errc::transactionConflict).
   virtual void expect(std::span<const Message> messages) { static_cast<void>(messages); }
 
   /// How many messages, each with a mark before it, one transaction takes well; a consumer makes no larger batches.

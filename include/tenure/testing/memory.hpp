@@ -50,9 +50,9 @@ class World {
   void refuse(const MessageId& id, Errc error = Errc::commitRefused);
   /// From now on the store rejects each commit with a dead letter whose body is larger.
   void refuseLetters(std::size_t bodyBytes);
-  /// As IStoreAdmin::release; false when it blocks nobody.
+  /// As IStoreAdmin::release; false when the message blocks no consumer.
   bool release(const ConsumerName& consumer, const MessageId& id);
-  /// As IStoreAdmin::resume; false when it has not stopped.
+  /// As IStoreAdmin::resume; false when the consumer has not stopped.
   bool resume(const ConsumerName& consumer);
   /// No fault that was asked for strikes any more.
   void heal();
@@ -63,7 +63,7 @@ class World {
   std::vector<DeadLetter> deadLetters() const;
   std::vector<MessageId> waiting() const;
   std::optional<std::string> value(std::string_view key) const;
-  /// Its key is kept.
+  /// Whether the message's idempotency key is kept.
   bool isKnown(const ConsumerName& consumer, const MessageId& id) const;
   /// As a successor would find it.
   ConsumerState consumerState(const ConsumerName& consumer) const;

@@ -31,7 +31,7 @@ class WorldParts;
 class World {
  public:
   explicit World(std::uint64_t seed = 1);
-  /// Its processes, and all that runs by its clock, must be gone.
+  /// The world's processes, and all that runs by its clock, must be gone.
   ~World();
 
   /// The time of all processes. The test itself may wait by it as well.

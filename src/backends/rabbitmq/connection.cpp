@@ -298,7 +298,7 @@ Result<void> Connection::readArrived(const std::function<Result<void>(const amqp
     if (status == AMQP_STATUS_TIMEOUT) return {};
     if (status != AMQP_STATUS_OK) return errorOfStatus(status, "reading from the broker");
     Result<void> taken = take(frame);
-    // It looks through all that arrived with the answer to an earlier question, once for each of them.
+    // With frames still queued, the library would search all of them at each call.
     if (amqp_frames_enqueued(state_) == 0) amqp_maybe_release_buffers(state_);
     if (!taken) return taken;
   }

@@ -68,7 +68,7 @@ class Connection {
   /// Asks for a durable queue with these arguments; where there is one of that name, the broker compares and refuses,
   /// naming the first that is another. A caller that must make none adds one that no queue can have.
   Result<void> compareQueue(Channel channel, const std::string& queue, const QueueArguments& arguments);
-  /// Durable, and nobody can publish to it.
+  /// A durable exchange to which no client can publish.
   Result<void> declareExchange(Channel channel, const std::string& name, const std::string& alternate);
   /// Never succeeds and never makes one: asks for an alternate that no exchange can have, and the broker refuses,
   /// naming that of the exchange which is there.

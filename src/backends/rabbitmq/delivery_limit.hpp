@@ -24,7 +24,7 @@ struct DeliveryLimit {
   std::optional<QueueArgument> declared{};
 };
 
-/// Whether this version knows noDeliveryLimit. So does one that nobody can read.
+/// Whether this version knows noDeliveryLimit. True also for a version that cannot be parsed.
 bool knowsNoDeliveryLimit(std::string_view serverVersion) noexcept;
 
 /// Why no leader may consume there, with the command that mends it; empty when it may.

@@ -23,7 +23,7 @@
 
 namespace tenure::rabbitmq {
 
-/// Who is told, on the I/O thread.
+/// The receiver of what the broker sends. Called on the I/O thread.
 class IIncoming {
  public:
   virtual ~IIncoming() = default;
@@ -31,7 +31,7 @@ class IIncoming {
   virtual Result<void> on(Incoming incoming, Connection& connection) = 0;
   /// Nothing more has arrived for now.
   virtual void onPause() {}
-  /// It is over, and nobody asked for it. Nothing comes after it.
+  /// The connection has ended, though stop() was not called. No call comes after this one.
   virtual void onEnd(const Error& error) = 0;
 };
 

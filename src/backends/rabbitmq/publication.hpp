@@ -1,4 +1,4 @@
-/// How one message is published: what its headers say (base/publish_headers.hpp) goes before the options. Pure.
+/// How one message is published: what its headers say (messages/headers.hpp) goes before the options. Pure.
 #pragma once
 
 #include <chrono>

@@ -111,7 +111,7 @@ Result<void> consumeExclusively(Connection& connection, const std::string& queue
   return proveExclusive(connection, queue);
 }
 
-/// We stand in line from the first moment, and look until nobody else is in it.
+/// Joins the queue's consumers at once, then waits until no other consumer is left.
 Result<void> consumeAsSingleActive(Connection& connection, const std::string& queue, BootTime deadline,
                                    const std::stop_token& stop) {
   if (Result<void> consuming = connection.consume(Channel::work, queue, false); !consuming) return consuming;
@@ -286,7 +286,7 @@ Result<void> checkExchange(Connection& connection, const std::string& exchange) 
     return connection.rollBack(Channel::side);
   });
   if (!taken && taken.error().is(Errc::timedOut)) return blockedOr(connection, taken.error());
-  // Rights by routing key come last, and nobody's queue may be outside of them.
+  // The broker checks rights by routing key last. The key used here may be outside of them: all else is allowed.
   if (!taken && taken.error().detail.find("access to topic '") != std::string::npos) return {};
   return taken;
 }

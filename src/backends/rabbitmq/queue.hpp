@@ -61,7 +61,7 @@ Result<bool> prepareQueue(Connection& connection, const Options& options, bool m
 /// channel with all that is under way. Nothing reaches a queue. It waits for a broker that blocks publishers.
 ///
 /// Errors:  notFound          there is no such exchange
-///          permissionDenied  the user may not write to it, or nobody may
+///          permissionDenied  the user may not write to it, or no client may
 ///          unavailable       the broker blocks publishers, and did so until the confirm limit
 Result<void> checkExchange(Connection& connection, const std::string& exchange);
 
@@ -72,8 +72,8 @@ Result<void> checkDeliveryLimit(Connection& connection, const Options& options);
 /// Writes down that this election consumes the queue, atomically and for good.
 /// Errors:  queueOwned            another one does
 Result<void> recordOwner(Connection& connection, const std::string& queue, const storage::QueueOwner& owner);
-/// The same instead of `from`, which nobody may be consuming for. Whoever attaches between the two steps of it may be
-/// the owner.
+/// Replaces the owner `from`; the queue must have no consumers. This takes two steps: an election that attaches in
+/// between may become the owner.
 ///
 /// Errors:  versionMismatch  the owner is another one
 ///          storeBusy        somebody consumes from the queue

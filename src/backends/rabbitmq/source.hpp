@@ -23,7 +23,7 @@
 
 namespace tenure::rabbitmq {
 
-/// Which acknowledgements to send for which deliveries. Pure. The tags of a channel run from 1 without a gap; a tag
+/// The acknowledgements to send for deliveries. Pure. The tags of a channel run from 1 without a gap; a tag
 /// must be acknowledged once only, or the broker closes the channel.
 struct Acknowledgement {
   std::uint64_t tag = 0;

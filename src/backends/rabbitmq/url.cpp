@@ -60,7 +60,7 @@ Value argumentsOf(rabbitmq::Options& options) {
   return parsed("LIST", "NAME=VALUE[,NAME=VALUE]..., each name once, such as x-max-length=5", take);
 }
 
-/// Whoever names them means to be safe, and would not be.
+/// Refuses TLS parameters without TLS: a user who names them expects to be safe.
 Result<void> checkTlsIsOn(const Url& url) {
   if (url.scheme == "amqps") return {};
   for (const char* name : {"tls-authority", "tls-certificate", "tls-key"})

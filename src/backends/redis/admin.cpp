@@ -1,4 +1,4 @@
-// What operators ask and do: what every store answers (storage/store_admin.hpp), and what is the queue's.
+// What operators ask and do: what every store answers (storage/operators/store_admin.hpp), and what is the queue's.
 #include "backends/redis/connection.hpp"
 #include "backends/redis/driver.hpp"
 #include "backends/redis/errors.hpp"

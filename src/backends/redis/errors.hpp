@@ -22,7 +22,7 @@ bool isUnknownScript(std::string_view reply) noexcept;
 Error damaged(std::string_view key, std::string_view what, bool ofQueue);
 /// From the rights script's answer "denied".
 Error denied(std::string_view command, std::string_view key);
-/// What `create = false` makes of a queue that is not there, or that nobody has claimed.
+/// With `create = false`: the queue is not there, or was never claimed.
 Error noQueue(const std::string& queue);
 /// The queue has lost its owner or its reader, as after the server was emptied.
 Error queueLost();

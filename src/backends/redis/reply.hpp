@@ -1,5 +1,5 @@
-/// What a server answered: a view for reading, and the owner behind it. Reading never fails: what is not there, or of
-/// another kind, is empty. Whoever has to know asks first.
+/// What a server answered: a view for reading, and the owner behind it. Reading never fails: a value that is absent, or
+/// of another kind, is empty. Check first where that matters.
 #pragma once
 
 #include <hiredis/hiredis.h>

@@ -17,7 +17,7 @@ namespace tenure::redis {
 
 class Socket {
  public:
-  /// Errors:  unavailable  nobody listens there, the name is unknown
+  /// Errors:  unavailable  nothing listens there, the name is unknown
   ///          timedOut     options.connectLimit has passed, for each address of the name
   ///          A stop ends it soon, with any of them.
   static Result<Socket> connect(const Options& options, const std::stop_token& stop = {}, AnswerTimer* timer = nullptr);
@@ -33,7 +33,7 @@ class Socket {
   /// Errors:  unavailable, timedOut
   ///          cancelled  `stopEvent` (-1 for none) became readable; nothing was received
   Result<void> receive(std::string& buffer, backends::AnswerWait& wait, int stopEvent);
-  /// The other end has closed, or has sent what nobody asked for.
+  /// The other end has closed, or has sent bytes that were not asked for.
   bool isSpent() const noexcept;
   int descriptor() const noexcept { return descriptor_; }
 

@@ -16,7 +16,7 @@
 #include "base/text.hpp"
 #include "storage/fenced_transaction.hpp"
 #include "storage/key_value/encoding.hpp"
-#include "storage/scheduled/waiting_rows.hpp"
+#include "storage/waiting_rows.hpp"
 
 namespace tenure::redis {
 namespace {
@@ -184,7 +184,7 @@ Result<std::vector<Message>> Source::look(std::size_t max) {
   return messages;
 }
 
-// What goes wrong with these is nobody's loss: those messages are asked for again when they are wanted.
+// A failure to read ahead loses nothing: the messages are asked for again when they are wanted.
 
 void Source::askAhead(std::size_t max) {
   const Result<Connection*> connection = connected();
@@ -249,7 +249,7 @@ Result<std::vector<Message>> Source::arrived(const Reply& reply) {
   return messages;
 }
 
-/// Those that were asked for before others of them were looked at are known already.
+/// Leaves out messages up to the cursor: a reading that was asked for before the cursor moved holds them again.
 Result<std::vector<Message>> Source::messagesFrom(const Reply& reply) {
   if (const ReplyView told = of(reply, keys_[Keys::wake]); told.size() > 0) {
     heardOf_ = told[told.size() - 1][0].text();

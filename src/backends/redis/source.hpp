@@ -1,8 +1,8 @@
 /// Redis as the queue's consuming end: a stream, read after a cursor that lives in memory. One leader consumes, so
 /// nothing is claimed or pending on the server; a message is gone when its acknowledgement deletes it.
 ///
-/// Between two reads it brings what is due (delay/promoter.hpp). Each read asks as well whether a message with an
-/// earlier time has come.
+/// Between two reads it brings what is due (storage/scheduled/promoter.hpp). Each read asks as well whether a message
+/// with an earlier time has come.
 ///
 /// It waits in XREAD BLOCK on a connection of its own, which an append of anybody ends at once. A stop (an eventfd
 /// beside the socket) ends only our waiting: what the server was asked for stays asked, and is heard by the next fetch,

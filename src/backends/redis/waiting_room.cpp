@@ -7,7 +7,7 @@
 #include "backends/redis/reply.hpp"
 #include "backends/redis/scripts.hpp"
 #include "storage/key_value/encoding.hpp"
-#include "storage/scheduled/waiting_rows.hpp"
+#include "storage/waiting_rows.hpp"
 
 namespace tenure::redis {
 namespace {

@@ -35,7 +35,7 @@ class AnswerWait {
   void failed() noexcept {
     if (timer_ != nullptr) ++answerTally().unanswered;
   }
-  /// Nobody waits for it for now; it is waited for again by another one of these.
+  /// Stops waiting for now; another AnswerWait will wait for the same answer.
   void putOff() noexcept {
     if (timer_ != nullptr) timer_->putOff();
   }

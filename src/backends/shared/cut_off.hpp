@@ -1,4 +1,4 @@
-/// Cuts a socket off as soon as a stop is asked for: whoever waits for its other end hears that it is gone.
+/// Shuts a socket down as soon as a stop is asked for: a thread that waits on it finds the connection closed.
 #pragma once
 
 #include <sys/socket.h>

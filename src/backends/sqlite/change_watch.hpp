@@ -1,7 +1,7 @@
 /// Sleeps until a database file may have changed: inotify on the file (and on its -wal), so that an idle consumer
 /// costs nothing and a commit of another process wakes it at once.
 ///
-/// A wake-up is a hint: SQLite may publish a commit after the write that inotify saw, so whoever was woken looks again
+/// A wake-up is a hint: SQLite may publish a commit after the write that inotify saw, so a woken consumer looks again
 /// for a while (LookAgain) before relying on the safety net.
 #pragma once
 

@@ -159,7 +159,7 @@ Result<std::unique_ptr<Connection>> Connection::open(const Options& options, std
 Result<std::unique_ptr<Connection>> Connection::look(const Options& options) {
   const std::filesystem::path file = std::filesystem::absolute(options.file);
   std::error_code ignored;
-  // Whoever reads a file in WAL mode makes its log where there is none; without one nobody writes.
+  // Reading a file in WAL mode would create a missing log. While the log is missing, no process writes.
   const bool alone = isInWalMode(file) && !std::filesystem::exists(file.string() + "-wal", ignored);
   const std::string uri = uriOf(file) + (alone ? "?mode=ro&immutable=1" : "?mode=ro");
   sqlite3* db = nullptr;

@@ -1,6 +1,6 @@
 /// SQLite as a driver of the storage core: what is particular to a file, its one lock and its one connection.
 ///
-///   prepare   a look for reading (standby.hpp); then the file is opened for the claim
+///   prepare   a look for reading (open_file.hpp); then the file is opened for the claim
 ///   claim     BEGIN IMMEDIATE · read the fence row and the queue's owner · ask what it shall be · write · COMMIT
 ///   commit    BEGIN IMMEDIATE · raise the fence row under its own token · write · COMMIT
 ///   open      the same in pieces, with a handler's statements in between

@@ -15,11 +15,11 @@ using storage::StoredFence;
 
 /// One row in a healthy file; none or several otherwise.
 Result<storage::FenceFound> readFence(Connection& connection, const std::string& election);
-/// Those of every election.
+/// The fences of every election.
 Result<std::vector<StoredFence>> readFences(Connection& connection);
-/// Over the one that may be there.
+/// Replaces the election's fence, if there is one.
 Result<void> writeFence(Connection& connection, const storage::Fence& fence);
-/// False where it is not the expected one.
+/// False where the stored fence is not the expected one.
 Result<bool> passFence(Connection& connection, const storage::Fence& expected, const storage::Fence& next);
 /// Raises the election's fence to that of `next`, which is another election's and is made where there is none. The
 /// handlers' own state goes along when nothing else of the election is left there. Errors: alreadyExists.

@@ -1,4 +1,4 @@
-/// Which file systems a database may live on: those whose locks and syncs hold.
+/// The file systems on which a database may live: their locks and syncs must hold.
 #pragma once
 
 #include <filesystem>

@@ -52,7 +52,7 @@ Result<bool> hasOurEncoding(Connection& connection, Inspection& found) {
 }
 
 Result<void> lookAtContents(Connection& connection, Inspection& found) {
-  constexpr std::uintmax_t readSoon = 64U << 20U;  // reading holds up whoever commits
+  constexpr std::uintmax_t readSoon = 64U << 20U;  // reading holds up commits
   std::error_code ignored;
   if (std::filesystem::file_size(connection.file(), ignored) > readSoon) {
     found.fact("quick_check", "left out", "the file is large: run `PRAGMA quick_check` while nobody leads");

@@ -105,7 +105,7 @@ std::string failure(const char* call) { return std::string(call) + ": " + std::s
 
 std::optional<pid_t> lockHolder(const std::filesystem::path& file) {
   if (const std::optional<int> database = ownDescriptor(file)) {
-    // Who writes first, then who is about to, then who reads and keeps a commit waiting.
+    // The writer first, then a process about to write, then a reader that keeps a commit waiting.
     if (const auto pid = whoBlocks(*database, reservedByte, 1)) return pid;
     if (const auto pid = whoBlocks(*database, pendingByte, 1)) return pid;
     if (const std::optional<int> shared = ownDescriptor(file.string() + "-shm"))

@@ -1,4 +1,4 @@
-/// Who holds the file's lock, and its eviction when it is a frozen predecessor.
+/// Finds the process that holds the file's lock, and evicts it when it is a frozen predecessor.
 ///
 /// Under load a leader holds the write lock nearly all of the time, so one that is stopped (SIGSTOP, a stuck disk)
 /// usually holds it for ever, and the store with it. The successor may kill it, if and only if it can prove that the
@@ -9,7 +9,7 @@
 ///   ─▶ SIGKILL through the pidfd ─▶ wait until it is gone
 ///
 /// A predecessor that is at work, in a long statement or for another election of its own, is left alone. One that has
-/// not run between two looks has not let go of the lock in between either.
+/// not run between two looks has not released the lock in between either.
 ///
 /// The journal it leaves is rolled back by SQLite. The question is put to SQLite's own descriptor: opening the file
 /// and closing it again would drop every lock this process has on it.
@@ -39,7 +39,7 @@ struct Eviction {
     released,   // the holder was gone before it could be killed
     evicted,
   };
-  pid_t pid = 0;  // that holds the lock, 0 when nobody was found
+  pid_t pid = 0;  // the lock's holder, 0 when none was found
   Outcome outcome = Outcome::refused;
   std::string detail{};
 };
@@ -50,7 +50,7 @@ struct HolderLook {
   BootTime at{};
   Duration ran{};  // processor time of all its threads so far
 };
-/// Between two looks that shall prove something: on a busy machine whoever is at work waits for a processor.
+/// Between two looks that prove a freeze: on a busy machine a process at work may have to wait for a processor.
 inline constexpr Duration frozenFor = std::chrono::seconds{1};
 
 /// Kills the lock's holder if it is one of `suspects` and frozen. `first` is the first look at a holder that may be.

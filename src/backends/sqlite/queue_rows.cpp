@@ -38,7 +38,7 @@ Result<std::int64_t> nextNumber(Connection& connection, std::int64_t queue, cons
   return number;
 }
 
-/// Those whose ids were not sent before, each but those without a group with its number in a header.
+/// The messages whose ids were not sent before. Each that has a group gets its number, in a header.
 Result<std::vector<NewMessage>> numberFresh(Connection& connection, std::int64_t queue,
                                             std::span<const NewMessage> messages, WallTime now) {
   if (const Result<void> forgotten = forgetOld(connection, "tenure_sent", messages.size(), now); !forgotten)
@@ -142,7 +142,7 @@ Result<void> promoteTo(Connection& connection, std::int64_t queue, std::span<con
 Result<void> deleteByPosition(Connection& connection, std::span<const std::int64_t> positions) {
   for (std::size_t first = 0; first < positions.size();) {
     std::size_t last = first;
-    // Places without a gap: nobody else's message can lie between them.
+    // Places without a gap: no other message can lie between them.
     while (last + 1 < positions.size() && positions[last + 1] == positions[last] + 1) ++last;
     const Result<void> deleted =
         connection.run("DELETE FROM tenure_message WHERE n BETWEEN ?1 AND ?2", positions[first], positions[last]);

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "storage/scheduled/waiting_rows.hpp"
+#include "storage/waiting_rows.hpp"
 #include "tenure/message.hpp"
 #include "tenure/result.hpp"
 
@@ -14,12 +14,12 @@ namespace tenure::sqlite {
 
 class Connection;
 
-/// Call it under the write lock: then the next place, and the next number, is nobody else's. With numbers each message
-/// gets one within its group, in a header, but those without a group, and what was sent before is left out: how many.
+/// Call it under the write lock, so that no other producer gets the same place or number. `withNumbers`: each message
+/// of a group gets its number there, in a header; messages sent before are left out. Returns how many were.
 Result<std::size_t> appendTo(Connection& connection, std::int64_t queue, std::span<const NewMessage> messages,
                              bool withNumbers);
 
-/// Gives those of the queue's messages, in its order, numbers that lack them: in their rows, and here. They are there.
+/// Numbers the messages that lack a number, in the queue's order: in their rows, and here. All must be in the queue.
 Result<void> giveNumbers(Connection& connection, std::int64_t queue, std::span<Message> messages);
 
 /// Appends messages whose time has come. Those that are to have numbers get them now.

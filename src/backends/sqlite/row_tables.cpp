@@ -22,7 +22,7 @@ void bind(Query& query, int index, const Value& value, Kind kind) {
     query.borrowAt(index, std::string_view(std::get<std::string>(value)));
 }
 
-/// Whose rows they are. How many parameters that takes.
+/// Binds the rows' owner. Returns how many parameters that takes.
 int bindOwner(Query& query, const Schema& schema, const RowTables::Owner& owner) {
   switch (schema.scope) {
     case storage::Scope::queue: query.borrowAt(1, owner.queue); return 1;

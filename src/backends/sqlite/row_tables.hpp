@@ -12,7 +12,7 @@ namespace tenure::sqlite {
 
 class RowTables {
  public:
-  /// Whose rows are meant, in tables that hold those of several.
+  /// The owner of the rows, in tables that hold rows of several queues or elections.
   struct Owner {
     std::int64_t queue = 0;
     std::string election{};

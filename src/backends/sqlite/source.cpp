@@ -9,7 +9,7 @@
 #include "messages/headers.hpp"
 #include "messages/message_numbers.hpp"
 #include "storage/fenced_transaction.hpp"
-#include "storage/scheduled/waiting_rows.hpp"
+#include "storage/waiting_rows.hpp"
 
 namespace tenure::sqlite {
 namespace {

@@ -1,4 +1,4 @@
-/// What a URL of this scheme sets (urls/url.hpp).
+/// What a URL of this scheme sets (places/url.hpp).
 #pragma once
 
 #include "places/url.hpp"

@@ -4,7 +4,7 @@
 
 #include "backends/sqlite/queue_rows.hpp"
 #include "storage/records.hpp"
-#include "storage/scheduled/waiting_rows.hpp"
+#include "storage/waiting_rows.hpp"
 
 namespace tenure::sqlite {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 using storage::Row;
 using storage::WaitingPage;
 
-constexpr std::size_t enoughBytes = 8U << 20U;
+constexpr std::size_t promotedBytes = 8U << 20U;
 
 }  // namespace
 
@@ -23,7 +23,7 @@ Result<WaitingPage> readWaiting(Connection& connection, const std::string& queue
       " WHERE queue = ?1 AND (due, added) > (?2, ?3) AND due <= ?4 ORDER BY due, added LIMIT ?5",
       queue, scan.due, scan.added, until, static_cast<std::int64_t>(scan.atMost));
   WaitingPage page;
-  for (std::size_t bytes = 0; bytes < enoughBytes;) {
+  for (std::size_t bytes = 0; bytes < promotedBytes;) {
     const Result<bool> row = rows.next();
     if (!row) return row.error();
     if (!*row) break;

@@ -168,7 +168,7 @@ void Cells::keep(const std::string& path, Cell cell) {
   bytes_ += bytes;
 }
 
-/// All at once: whoever has more than this in use gains little by knowing some of it.
+/// Drops all at once: a term with more than this in use gains little by keeping some of it.
 void Cells::trim() noexcept {
   if (bytes_ > mostBytes) clear();
 }

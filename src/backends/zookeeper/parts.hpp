@@ -1,7 +1,7 @@
 /// A batch as the parts of one multi, by what is known of its znodes. Pure.
 ///
-/// What is expected by value is expected by the version that has it. So is what is overwritten whatever it was: nobody
-/// else writes there under our fence, and where somebody did, nothing is written. What is expected to be absent is
+/// An expected value is checked by its znode's version. So is a value that is overwritten whatever it was: under our
+/// fence no other process writes there, and if one did, nothing is written. A znode that is expected to be absent is
 /// made, which needs no look. A folder comes with the first of its names; one of the log goes with the last.
 #pragma once
 
@@ -87,7 +87,7 @@ class Parts {
   /// How much of the servers' limit they take, their paths included.
   std::size_t bytes() const noexcept;
   std::vector<MultiOp> takeOps() noexcept { return std::move(ops_); }
-  /// Which write the part is of: `candidacy`, or how many there are for what was only trusted.
+  /// The index of the part's write: `candidacy` for its check, the number of writes for checks of trusted values.
   std::size_t writeOf(std::size_t part) const { return whose_.at(part); }
   /// As it leaves what lasts.
   std::map<std::string, Cell, std::less<>>& after() noexcept { return after_; }

@@ -1,7 +1,7 @@
 /// A ZooKeeper session on a loop and a thread of its own, for callers that block.
 ///
-/// Heartbeats go on while the caller thinks. A caller that waited in vain leaves; the late reply finds nobody and is
-/// dropped. Nothing of a request is undone by that: whoever wrote does not know.
+/// Heartbeats go on while the caller thinks. A caller that waited in vain leaves; the late reply is dropped.
+/// The request itself is not undone: a write's outcome is then unknown.
 ///
 /// A session that ends is replaced, perhaps on another server. As a rule its making is a write, and that server has
 /// seen all that was answered before; a local session (localSessionsEnabled) costs none, and the server may be far

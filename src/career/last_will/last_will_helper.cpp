@@ -12,10 +12,9 @@
 #include "coordination/zookeeper.hpp"
 #include "process/process_tree.hpp"
 
-namespace tenure {
+namespace tenure::last_will {
 namespace {
 
-using namespace last_will;
 using Stream = boost::asio::posix::stream_descriptor;
 
 bool isReadable(int descriptor) noexcept {
@@ -87,7 +86,7 @@ class LastWillHelper final : private ISessionObserver {
     return true;
   }
 
-  /// It stays packed until it is needed, so that there is one place to wipe.
+  /// The will stays packed until it is needed, so that there is one place to wipe.
   void replaceWill(std::string packet) {
     wipe(will_);
     will_ = std::move(packet);
@@ -95,11 +94,11 @@ class LastWillHelper final : private ISessionObserver {
     outline ? feed(WillMade{*outline}) : feed(WillRevoked{});
   }
 
-  // --- when it is gone
+  // --- when the candidate is gone
 
   void ownerIsGone() {
     if (std::exchange(isGone_, true)) return;
-    // Its last word counts, also when its death is noticed first.
+    // The candidate's last packets count, also when its death is noticed first.
     while (isReadable(channel_.descriptor()) && hear()) {
     }
     if (children_) {
@@ -202,7 +201,10 @@ class LastWillHelper final : private ISessionObserver {
 };
 
 }  // namespace
+}  // namespace tenure::last_will
 
-void keepLastWill(HelperPost post) { LastWillHelper(std::move(post)).run(); }
+namespace tenure {
+
+void keepLastWill(HelperPost post) { last_will::LastWillHelper(std::move(post)).run(); }
 
 }  // namespace tenure

@@ -22,15 +22,15 @@ void LastWillMachine::handle(const Dismissed&) {
   if (phase_ == Phase::watching) end();
 }
 
-/// A dying process closes its descriptors a moment before it is gone. One that lives on has become another program,
-/// whose session nobody keeps alive any more.
+/// A dying process closes its descriptors a moment before it is gone. A process that lives on has called exec:
+/// nothing keeps its session alive any more.
 void LastWillMachine::handle(const LineEnded&) {
   if (phase_ != Phase::watching) return;
   if (!will_) return end();
   wakeAt_ = now_ + 2 * will_->timeout;
 }
 
-// --- when it is gone
+// --- when the candidate is gone
 
 void LastWillMachine::handle(const CandidateGone& in) {
   if (phase_ != Phase::watching) return;

@@ -37,10 +37,10 @@ struct Dismissed {};
 struct LineEnded {};
 /// From the kernel.
 struct CandidateGone {
-  bool copiesLeft = false;      // somebody still holds the candidate's end of the line: a fork of it lives
-  bool awaitsChildren = false;  // somebody was named who ends what ran for the term, and has not spoken yet
+  bool copiesLeft = false;      // the candidate's end of the line is still open: a fork of it lives
+  bool awaitsChildren = false;  // a supervisor ends the term's commands, and has not reported yet
 };
-/// From whoever ends what ran for the term, asked only now.
+/// From the supervisor that ends the term's commands; read only after CandidateGone.
 struct ChildrenGone {
   bool proven = false;
 };
@@ -66,9 +66,9 @@ enum class Action {
 
 class LastWillMachine {
  public:
-  /// For whoever ends what ran for the term; longer than it takes the kernel to kill what it can kill.
+  /// How long to wait for the supervisor; longer than the kernel takes to kill what it can kill.
   static constexpr std::chrono::seconds patience{6};
-  /// For a session of our own.
+  /// How long to try with a session of our own.
   static constexpr std::chrono::seconds anewLimit{10};
 
   std::vector<Action> on(const Input& input, BootTime now);

@@ -152,7 +152,7 @@ void judgeFence(const FenceRow& row, const ElectionAddress& address, const Ensem
                 ensemble.meta->ensemble.value + ": another ensemble, or one rebuilt; see tenure fence rebase --help");
 }
 
-/// Whose the queue is, in its own place or in that of its store.
+/// Judges which election owns the queue, by its own place or by its store's.
 void judgeOwner(const char* name, const Backend& place, const ElectionAddress& address, Inspection& found) {
   const auto admin = place.queueAdmin();
   const auto stats = admin ? (*admin)->stats() : admin.error();
@@ -178,7 +178,7 @@ void judgeElection(const Named& named, const EnsembleFindings& ensemble, Inspect
   if (named.store && named.store->isQueue()) judgeOwner("queue, in the store", *named.store, *named.ensemble, found);
 }
 
-/// Each is asked once more for what concerns the election; whoever did not answer before would keep us waiting again.
+/// Asks about the election only when all places answered before: a silent one would keep us waiting again.
 Report lookAtAll(const CheckOptions& options, const Named& named) {
   Report report;
   EnsembleFindings ensemble;

@@ -11,7 +11,7 @@
 namespace tenure::cli {
 namespace {
 
-/// Which of them, as the user said it.
+/// The choice of dead letters, as the user gave it.
 struct ChoiceOptions {
   std::vector<std::int64_t> numbers;
   std::optional<std::string> group;  // the empty one is a group
@@ -137,7 +137,7 @@ Result<Numbers> purge(const Wiring& wiring, const DeadLetterFilter& choice) {
   return wiring.storeBackend().storeAdmin()->purgeDeadLetters(choice);
 }
 
-/// Its turn is past.
+/// A requeued message has missed its turn among the numbered ones.
 NewMessage asRequeued(NewMessage message) {
   for (auto& [name, value] : message.headers)
     if (name == numberHeader) name = messages::pastNumberHeader;
@@ -161,7 +161,7 @@ Result<Numbers> sendBack(IMessageSink& sink, IStoreAdmin& store, const std::vect
 
 bool isWhole(const DeadLetter& letter) noexcept { return headerOf(letter.message, leftOutHeader) == nullptr; }
 
-/// Those that were kept without their bodies stay where they are. Errors: one of them was named.
+/// Leaves letters that were kept without their bodies where they are. Errors: one of them was named.
 Result<void> setAside(std::vector<DeadLetter>& letters, const DeadLetterFilter& choice) {
   const auto parts = std::ranges::stable_partition(letters, isWhole);
   for (const DeadLetter& letter : parts) {

@@ -18,7 +18,7 @@ namespace tenure::cli {
 /// Threads: one; every call waits on it, at most for the limit given to connect().
 class EnsembleSession final : private ISessionObserver {
  public:
-  /// Errors: unavailable (nobody answered within the limit), authenticationFailed, configurationRefused
+  /// Errors: unavailable (no server answered within the limit), authenticationFailed, configurationRefused
   static Result<std::unique_ptr<EnsembleSession>> connect(const ZooKeeperOptions& options,
                                                           std::chrono::milliseconds limit = std::chrono::seconds{10});
   ~EnsembleSession() override;
@@ -29,7 +29,7 @@ class EnsembleSession final : private ISessionObserver {
   template <class T>
   Result<T> ask(const std::function<void(ICoordination&, Callback<T>)>& question);
 
-  /// Who leads and who stands in line.
+  /// The leader and the candidates in line.
   /// Errors: as readElection's, and timedOut
   Result<ElectionView> view(const ElectionPaths& paths);
   /// Sets `changed` once the znode, or its being there, has changed.
@@ -70,7 +70,7 @@ Result<T> EnsembleSession::ask(const std::function<void(ICoordination&, Callback
   return fatal_ ? *fatal_ : Error{Errc::timedOut, "ZooKeeper did not answer"};
 }
 
-// What a command asks the ensemble before it changes whom a store obeys.
+// Questions to the ensemble before a command changes which election a store obeys.
 
 /// What an ensemble says of itself, and the version under which it said so.
 struct Meta {
@@ -79,8 +79,8 @@ struct Meta {
 };
 Result<Meta> readMeta(EnsembleSession& session, const ElectionPaths& paths);
 
-/// The marker of an election in which nobody leads or is about to; nobody ever has where the ensemble does not know it.
-/// Errors: configurationRefused (somebody does), and the session's
+/// The marker of an election without a leader or candidate; an idle one where the ensemble does not know the election.
+/// Errors: configurationRefused (there is one), and the session's
 Result<MarkerRecord> lastTermWhereNobodyLeads(EnsembleSession& session, const ElectionPaths& paths);
 
 }  // namespace tenure::cli

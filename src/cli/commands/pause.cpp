@@ -28,7 +28,7 @@ struct PauseOptions {
 
 constexpr const char* pauseHelp =
     R"help(Nothing new begins in the election: no message, no publication of a relay, no start of a command.
-What has begun is finished, the leader stays as leader, messages may be sent and wait. It holds for
+What has begun is finished, the leader stays, messages may be sent and wait. It holds for
 each leader until `tenure resume` or the time of --until, also after a restart or a failover; a
 newer pause replaces it. `tenure status` and `tenure queue stats --zookeeper` show it.
 

@@ -95,7 +95,7 @@ Exit showFailing(const FailingOptions& options) {
   return failing->empty() && streaks->empty() ? Exit::no : Exit::done;
 }
 
-/// Who the message blocks. Error: notFound, invalidArgument (several do; one must be named).
+/// The consumer that the message blocks. Error: notFound, invalidArgument (several do; one must be named).
 Result<ConsumerName> blockedBy(const std::vector<FailingMessage>& failing, const std::string& message) {
   std::vector<ConsumerName> blocked;
   for (const FailingMessage& each : failing)

@@ -32,7 +32,7 @@ constexpr const char* moveExamples =
 tenure queue move-to invoices --queue 'amqp://shop@mq/?queue=orders' \
   --store postgresql://shop@db/shop --zookeeper zk1:2181)help";
 
-/// Whose the queue is.
+/// The election that owns the queue.
 Result<ElectionName> ownerOf(const Backend& queue) {
   const auto admin = queue.queueAdmin();
   if (!admin) return admin.error();

@@ -102,7 +102,7 @@ Result<Settings> settingsOf(const RunOptions& options) {
   const milliseconds session = options.replica.election.zookeeper.sessionTimeout;
   auto store = options.store.parsed(true);  // before the election's options, which take the digest away
   if (!store) return store.error();
-  // By half a session timeout, as negotiated, the command is gone even if nobody tells us that our znode is.
+  // By half the negotiated session timeout the command is gone, even if we do not hear that our znode is.
   auto candidate = parse(options.replica, std::nullopt);
   if (!candidate) return candidate.error();
   Complaints complaints;

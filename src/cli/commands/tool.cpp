@@ -47,7 +47,7 @@ ConfigReader readerOf(const CLI::App& tool) {
   };
 }
 
-/// Closed by whoever started us, its number would go to the first file that is opened, and our output into that.
+/// Opens a standard stream that our parent closed: else the next opened file would get its number, and our output.
 void occupy(int standard, const char* device, int mode) {
   if (::fcntl(standard, F_GETFD) >= 0) return;
   const int opened = ::open(device, mode);
@@ -120,7 +120,7 @@ void forgetTheTermOfRun(const Words& words) {
   for (const char* variable : {"TENURE_ELECTION", "TENURE_ID", "TENURE_STORE"}) ::unsetenv(variable);
 }
 
-/// An answer that nobody could read was not given.
+/// An answer that could not be written was not given.
 Exit withOutput(Exit exit) {
   if (std::cout.flush()) return exit;
   complain("standard output cannot be written");

@@ -25,7 +25,7 @@ constexpr int shellNotFound = 127;
 /// For all headers together, names and values: an environment shares its place with the command's arguments.
 constexpr std::size_t headerRoom = 32U << 10U;
 
-/// It is asked to go this long before its time is up, if the lease has not been renewed by then.
+/// The command is asked to end this long before its time is up, if the lease has not been renewed by then.
 constexpr std::chrono::milliseconds politeness = 100ms;
 /// A command that is cut has this long from SIGTERM to SIGKILL.
 constexpr std::chrono::milliseconds timeToEnd = 1s;
@@ -87,14 +87,14 @@ std::string reasonOf(const ChildEnd& end) {
 
 Outcome outcomeOf(const ChildEnd& end, EndReason reason, Guarantee delivery) {
   if (!end.nothingLeft) endBesideWhatMayStillRun("something of the command outlived SIGKILL");
-  // Whoever did it, most likely it was the command: it counts, or the next run would do the same, for ever.
+  // Most likely the command killed its shim: the attempt counts, or the next run would do the same, for ever.
   if (end.cause == EndCause::shimLost) return Outcome::failed(reasonOf(end));
   if (end.cause != EndCause::itself) {
     if (reason == EndReason::hung) return Outcome::failed("killed: it overran the limit for one message");
     // Exit 0 may mean that it has heeded the signal, and not that it is done.
     if (end.cause == EndCause::stopAsked && mayFinish(reason)) return Outcome::retryLater(reasonOf(end));
     constexpr const char* lost = "killed: its term was lost";
-    // It was begun, and who knows how far it came.
+    // The command was begun, and how far it came is unknown.
     return delivery == Guarantee::atMostOnce ? Outcome::failed(lost) : Outcome::retryLater(lost);
   }
   if (end.exitCode == 0) return Outcome::done();

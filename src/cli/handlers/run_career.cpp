@@ -78,7 +78,7 @@ Result<ChildEnd> RunCareer::run(const Term& term) const {
                        .controlGroup = true};
   command.environment.insert(command.environment.end(), settings_.environment.begin(), settings_.environment.end());
   const auto until = [&term] {
-    term.reportProgress();  // the watchdog is for whoever hangs; this one watches a command, for as long as it takes
+    term.reportProgress();  // this thread does not hang: it watches a command, for as long as it takes
     return killDeadlineOf(term);
   };
   const milliseconds third = inMilliseconds(std::max(term.remaining(), Duration::zero()) / 3);

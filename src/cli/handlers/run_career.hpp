@@ -7,7 +7,7 @@
 ///
 /// The command is asked to end when the term does, however that comes: SIGTERM to all of it, SIGKILL after the drain
 /// limit. When the lease runs out it is told `warning` before its time is up, and killed killMargin before the hard
-/// limit (kill_deadline.hpp). A term that is gone already takes the command with it at once. What decides is in
+/// limit (child_command.hpp). A term that is gone already takes the command with it at once. What decides is in
 /// run_machine.hpp.
 #pragma once
 

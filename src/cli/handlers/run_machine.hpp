@@ -5,8 +5,8 @@
 ///                           ── --on-exit exit ────► hand over, leave, exit with the command's code
 ///   ended because its term ends ─────────────────► come home; a lost term leaves the race with 76
 ///
-/// A term that was lost ends the tool, because whoever started it may want to know that something ran which had to be
-/// killed; a supervisor starts it again. A handover, whoever asked for it, does not.
+/// A lost term ends the tool: its caller may want to know that something ran which had to be killed, and a supervisor
+/// starts the tool again. A handover, by any request, does not end it.
 ///
 /// Who calls: RunCareer, with the phases of each term in their order.
 #pragma once
@@ -50,7 +50,7 @@ class RunMachine {
 
   /// `ending` is what the term said at that moment.
   Next commandEnded(const ChildEnd& end, EndReason ending);
-  /// It could not be run, or nobody knows how it ended.
+  /// The command could not be run, or how it ended is unknown.
   Next commandFailed(const Error& error);
   /// True: leave the race.
   bool termEnded(EndReason reason);

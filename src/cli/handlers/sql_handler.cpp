@@ -152,7 +152,7 @@ Result<void> refuseUnlessItFits(const std::string& statement, Check check) {
   return checked;
 }
 
-Outcome outcomeOf(const Error& error) {
+Outcome outcomeOfSql(const Error& error) {
   if (isTermOver(error.code) && !isFatal(error.code)) throw EndTerm(EndReason::fenced, error);
   if (isFatal(error.code)) throw EndTerm(EndReason::failed, error);
   if (error.is(Errc::invalidArgument)) throw refused(error);
@@ -171,7 +171,7 @@ Handler makeSqlHandler(std::string statement) {
     if (written) return Outcome::done();
     if (written.error().is(Errc::storeFailed))
       static_cast<void>(refuseUnlessItFits(statement, [&](auto& kinds) { return sql.check(statement, kinds); }));
-    return outcomeOf(written.error());
+    return outcomeOfSql(written.error());
   };
 }
 

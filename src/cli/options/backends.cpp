@@ -92,7 +92,7 @@ IPlace::Ends Wiring::open(IEventSink& events) const {
   return {queue->open(events).source, store->open(events).store};
 }
 
-// The message names the parameter and not its value, which is nobody's business.
+// The message names the parameter and not its value, which may be secret.
 Result<void> checkStoreIsHeard(const Backend& queue, const Backend& store) {
   if (store.place() != queue.place()) return {};
   const Backend::Parameters& heard = queue.parameters();

@@ -36,7 +36,7 @@ Result<std::unique_ptr<Backend>> parseStore(std::string_view url);
 
 /// What `tenure urls` prints: every scheme with its parameters.
 std::string urlsPage();
-/// Those that have a form of their own.
+/// The schemes that have a form of their own.
 std::vector<const Scheme*> toldSchemes();
 
 /// Source and store of a consumer: from one database where both URLs name the same, so that acknowledging is part of

@@ -37,7 +37,7 @@ std::vector<CLI::ConfigItem> ConfigFile::from_config(std::istream& input) const 
   for (const CLI::ConfigItem& item : general) {
     const std::size_t before = ordered.size();
     addForCommands(tool_, {}, item, ordered);
-    if (ordered.size() == before) ordered.push_back(item);  // known to nobody: let the parser say so
+    if (ordered.size() == before) ordered.push_back(item);  // known to no command: let the parser say so
   }
   return ordered;
 }

@@ -16,7 +16,7 @@ namespace tenure::cli {
 
 // Options of the commands that consume a queue, `consume` and `relay`: lanes, limits, and what becomes of failures.
 
-// Their rows refer to what they are given.
+// The rows refer to the arguments.
 Options lanesRows(ConsumerOptions& tuning);
 Options limitRows(ConsumerOptions& tuning, CareerLimits& careerLimits);
 Options failureRows(ConsumerOptions& tuning);
@@ -33,7 +33,7 @@ struct ConsumeOptions {
   ConsumerOptions tuning;
   CareerLimits limits;
 
-  /// Their rows refer to this.
+  /// The groups' rows refer to this object.
   std::vector<Group> groups();
 };
 

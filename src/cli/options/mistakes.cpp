@@ -61,7 +61,7 @@ Words commandsOf(const CLI::App& command) {
   return names;
 }
 
-/// Its own options, and those of the commands above it.
+/// The command's own options, and those of the commands above it.
 Words optionsOf(const CLI::App& command) {
   Words names;
   for (const CLI::App* each = &command; each != nullptr; each = each->get_parent())

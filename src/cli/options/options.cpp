@@ -12,6 +12,17 @@ Error named(std::string_view option, const Error& error) {
   return {error.code, std::string(option) + ": " + error.detail};
 }
 
+Option metricsFileRow(std::string& file, const std::string& what) {
+  const auto take = [&file](const std::string& given) {
+    file = given;
+    return given.ends_with(".prom");  // the collector reads no others
+  };
+  return {"--metrics-file",
+          parsed("FILE", "a path that ends in .prom", take),
+          what + ", for node_exporter's textfile collector; removed in the end",
+          {}};
+}
+
 Option electionRow(std::string& election, bool required) {
   return {"--election",
           valid(election, "NAME", parseElectionName),

@@ -11,17 +11,18 @@
 
 namespace tenure::cli {
 
-// Options' rows, URLs and what they name (urls/), in the tool under their own names.
-
-using namespace places;
+using namespace places;  // rows of options, URLs and what they name
 
 /// The same error, its detail led by the option's name.
 Error named(std::string_view option, const Error& error);
 
+/// `--metrics-file FILE`; `what`: the beginning of its help.
+Option metricsFileRow(std::string& file, const std::string& what);
+
 /// `--election NAME`
 Option electionRow(std::string& election, bool required);
 
-/// Which election, and how to reach it.
+/// An election, and how to reach it.
 struct ElectionOption {
   ZooKeeperOptions zookeeper;
   std::string election;

@@ -1,4 +1,4 @@
-/// What the commands that contend share: in which election, as whom, and how they log.
+/// Options that the commands that contend share: the election, the replica's own id, and the log.
 #pragma once
 
 #include <chrono>

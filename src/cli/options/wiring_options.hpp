@@ -52,7 +52,7 @@ struct WiringOption {
   bool isEmpty() const noexcept { return queue.url.empty() && store.url.empty(); }
   /// The error names the option.
   Result<Wiring> parsed(bool create) const;
-  /// Which option a complaint of the store is about.
+  /// The option that a complaint of the store is about.
   const char* storeName() const noexcept { return store.url.empty() ? "--queue" : "--store"; }
 };
 

@@ -4,7 +4,7 @@
 
 namespace tenure::cli {
 namespace {
-constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 }
 
 std::string base64(std::string_view bytes) {
@@ -15,7 +15,7 @@ std::string base64(std::string_view bytes) {
     for (std::size_t i = 0; i < 3; ++i)
       bits = bits << 8U | (i < three.size() ? static_cast<unsigned char>(three[i]) : 0U);
     for (std::size_t i = 0; i < 4; ++i)
-      text += i <= three.size() ? letters[(bits >> (18U - 6U * static_cast<unsigned>(i))) & 63U] : '=';
+      text += i <= three.size() ? alphabet[(bits >> (18U - 6U * static_cast<unsigned>(i))) & 63U] : '=';
   }
   return text;
 }
@@ -28,7 +28,7 @@ std::optional<std::string> bytesOfBase64(std::string_view text) {
     const std::size_t given = at + 4 == text.size() ? 4 - padding : 4;
     std::size_t bits = 0;
     for (std::size_t i = 0; i < 4; ++i) {
-      const std::size_t value = i < given ? letters.find(text[at + i]) : 0;
+      const std::size_t value = i < given ? alphabet.find(text[at + i]) : 0;
       if (value == std::string_view::npos) return std::nullopt;
       bits = bits << 6U | value;
     }

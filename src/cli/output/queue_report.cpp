@@ -21,8 +21,8 @@ constexpr std::size_t mostLettersCounted = 10'000;  // where the store has to re
 
 // --- what is read
 
-/// Whose messages are meant: consumers that go by the name of another election are not this queue's. One that a queue
-/// was moved from has no leader on record any more, and its consumer's name may go on.
+/// The queue's consumers: all but those that go by the name of another election. An election that a queue was moved
+/// from has no leader on record any more, and its consumer's name may go on.
 class Consumers {
  public:
   Consumers(const std::string& election, const std::vector<FenceRow>& fences) {

@@ -47,13 +47,13 @@ struct QueueReport {
   std::optional<StoreReport> store;
   std::string whyNoStore{};             // nothing is known of it
   bool isOfBroker = false;              // which counts only what it has not handed out
-  std::optional<std::string> leader{};  // its id, empty: nobody leads; nullopt: not known
+  std::optional<std::string> leader{};  // its id; empty: there is none; nullopt: not known
   std::string whyNoLeader{};            // it was asked for
   std::optional<Pause> pause{};         // the election is paused now
   bool isAtRest = false;                // and its leader has nothing in hand
 };
 
-/// `--queue URL [--store URL]` for who only looks: a queue that keeps no effects may come without its store. The error
+/// `--queue URL [--store URL]` for a reader: a queue that keeps no effects may come without its store. The error
 /// names the option.
 Result<Wiring> parseToLook(const QueueOption& queue, const StoreOption& store);
 

@@ -20,7 +20,7 @@ std::string code(const std::string& text) { return text.empty() ? "" : "`" + cel
 
 std::string fenced(const std::string& text) { return "```text\n" + text + "\n```\n"; }
 
-std::string prose(const std::string& text) {
+std::string markdownProse(const std::string& text) {
   std::string all;
   for (const Block& block : blocksOf(text)) all += "\n" + (block.isLiteral ? fenced(block.text) : block.text + "\n");
   return all;
@@ -54,7 +54,7 @@ std::string schemes() {
   std::string page;
   for (const Scheme* scheme : toldSchemes())
     page += "\n## " + std::string(scheme->name) + "\n\n" + fenced(scheme->form) + "\n" + scheme->about + "\n" +
-            parametersTable(scheme->parameters()) + prose(scheme->remarks);
+            parametersTable(scheme->parameters()) + markdownProse(scheme->remarks);
   return page;
 }
 
@@ -75,7 +75,7 @@ std::string usageOf(const Command& command) {
 /// `heading` is "#" for a page of its own.
 std::string pageOf(const Command& command, const std::string& heading) {
   std::string page = heading + " tenure " + command.name + "\n\n" + command.about + ".\n\n" + fenced(usageOf(command));
-  page += prose(command.help);
+  page += markdownProse(command.help);
   if (command.name == "urls") page += std::string("\n") + urlsAbout + "\n" + schemes();
   for (const Group& group : command.groups)
     page += "\n" + heading + "# " + (heading == "#" ? "" : command.name + ": ") + group.title + "\n" +
@@ -117,8 +117,8 @@ Document exitCodesPage() {
 }
 
 Document configurationPage(const std::vector<Command>& commands) {
-  std::string page = generated + "\n# Configuration\n" + prose(fileHelp) + "\n```toml\n" + fileExample + "\n```\n" +
-                     prose(secretHelp) + "\n| key | environment | of |\n| --- | --- | --- |\n";
+  std::string page = generated + "\n# Configuration\n" + markdownProse(fileHelp) + "\n```toml\n" + fileExample +
+                     "\n```\n" + markdownProse(secretHelp) + "\n| key | environment | of |\n| --- | --- | --- |\n";
   for (const Setting& setting : settingsOf(commands)) {
     std::string of;
     for (const std::string& command : setting.commands) of += (of.empty() ? "" : ", ") + command;

@@ -34,17 +34,6 @@ struct MetricsFile::Shared {
   void write(const std::string& what);
 };
 
-Option metricsFileRow(std::string& file, const std::string& what) {
-  const auto take = [&file](const std::string& given) {
-    file = given;
-    return given.ends_with(".prom");  // the collector reads no others
-  };
-  return {"--metrics-file",
-          parsed("FILE", "a path that ends in .prom", take),
-          what + ", for node_exporter's textfile collector; removed in the end",
-          {}};
-}
-
 MetricsFile::MetricsFile(std::filesystem::path file, IEventSink& log)
     : shared_(std::make_shared<Shared>(std::move(file), log)) {
   writer_.start([shared = shared_](const std::stop_token& stop) { shared->run(stop); });

@@ -10,14 +10,10 @@
 #include <optional>
 #include <string>
 
-#include "cli/options/options.hpp"
 #include "cli/replica/patient_thread.hpp"
 #include "tenure/events.hpp"
 
 namespace tenure::cli {
-
-/// `what`: the beginning of its help.
-Option metricsFileRow(std::string& file, const std::string& what);
 
 /// Replaces the file by a thread of its own, and removes it in the end: an old file belongs to a process that died or
 /// is frozen. A failure is logged once, until a write succeeds. Everybody may read the file.

@@ -25,7 +25,7 @@ class QueueGauge final : public IEventSink {
   QueueGauge(Place place, std::chrono::milliseconds every, IEventSink& log);
   ~QueueGauge() override;
 
-  /// Its thread begins with the first term.
+  /// The gauge's thread begins with the first term.
   void on(const Event& event) noexcept override;
   /// As last read in this term; nullopt before the first reading, and when none has come for a minute in which two were
   /// due.

@@ -21,7 +21,7 @@ struct StatusFile::Shared {
 
   const std::filesystem::path file;
   const std::function<Write> write;
-  IEventSink* log;  // nullptr once nobody waits for the writer any more
+  IEventSink* log;  // nullptr once stop has given up waiting for the writer
   std::mutex mutex;
   std::condition_variable changed;
   StatusBoard board;

@@ -1,4 +1,4 @@
-/// Has a leader hand over that could work and does not (ops/stuck_watch.hpp), once for each message:
+/// Has a leader hand over that could work and does not (telemetry/stuck_watch.hpp), once for each message:
 ///
 ///     stuck ─▶ another leader stopped at the same message in the last 24 hours ─▶ the message is blamed; no handover
 ///          └─▶ else ─▶ a record in the election says at which message ─▶ handover; declined: again in a minute

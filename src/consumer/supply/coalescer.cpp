@@ -18,7 +18,7 @@ std::string placeIn(const Message& message, const std::string& key) {
   return key.empty() ? std::string{} : "k" + key;
 }
 
-/// What its acknowledgement needs.
+/// The parts of a message that its acknowledgement needs.
 Message stubOf(Message message) {
   Message stub;
   stub.id = std::move(message.id);
@@ -148,7 +148,7 @@ void Coalescer::forget(std::int64_t position, const Run& run) {
   if (open != open_.end() && open->second.run == position) open_.erase(open);
 }
 
-/// It goes on to stand for what comes, as long as nothing else of its group has come.
+/// The successor goes on to stand for new messages, as long as nothing else of its group has come.
 Message Coalescer::inherit(std::int64_t dropped, Run run) {
   Message successor = std::move(run.others[run.first++]);
   --coalesced_;

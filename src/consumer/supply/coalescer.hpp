@@ -33,37 +33,37 @@ class Coalescer {
   static constexpr std::size_t mostSuccessors = 64;     // of each of them
   static constexpr std::size_t mostSuccessorBytes = 4U << 20U;
 
-  /// The header that holds the key, or empty for the group; how many may be stood for.
+  /// `header` holds the key; empty: the group is the key. `ahead`: how many messages may be coalesced.
   Coalescer(std::string header, std::size_t ahead) : header_(std::move(header)), ahead_(ahead) {}
 
-  /// What those do that are named: nobody stands for them, and they stand for nobody, or for those that follow.
+  /// How named messages are treated: none stands for them, and they stand alone, or for those that follow.
   enum class Named { standAlone, standForOthers };
-  /// Takes those out that are stood for. `messages` come after all that came before.
+  /// Takes out the messages that others stand for. `messages` come after all that came before.
   void sift(std::vector<Message>& messages, const std::unordered_set<MessageId>& named, Named how = Named::standAlone);
-  /// Those that have it in common, and it is not empty, are to run one after the other.
+  /// Messages with the same place run one after the other, unless it is empty.
   std::string placeOf(const Message& message) const;
-  /// What is read at a time: most of it takes no place.
+  /// How many messages are read at a time: most of them take no place.
   static constexpr std::size_t page = 1024;
-  /// It may be worth while to read more before the next one begins.
+  /// Whether reading more may be worth while before the next message begins.
   bool mayReadOn() const noexcept { return coalesced_ < ahead_ && bytes_ < mostBytes; }
 
   void begins(const Message& message);
   bool standsForOthers(const Message& message) const;
-  /// For whom it stands, as far as it takes to acknowledge them.
+  /// The messages that this one stands for, with all that acknowledging them needs.
   std::vector<Message> others(const Message& message) const;
-  /// In the open transaction. For how many it stood.
+  /// The message ran in the open transaction. Returns how many others it stood for.
   std::size_t ran(const Message& message);
   void dropped(const Message& message);
-  /// What the open transaction has settled is not.
+  /// The open transaction was undone.
   void undone() noexcept;
 
-  /// Those that the open transaction's runs stood for.
+  /// The messages that the open transaction's runs stood for.
   std::span<const Message> toAcknowledge() const noexcept { return settled_; }
   /// The open transaction drops messages that stood for others.
   bool leavesSuccessors() const noexcept { return !dropped_.empty(); }
-  /// And of some of those only stubs are left.
+  /// Only stubs are left of some of these successors.
   bool leavesStubs() const;
-  /// Committed and acknowledged, with all that they stood for. Returns the successors, each of which waits now.
+  /// `messages` are committed and acknowledged, with all that they stood for. Returns the successors, which wait now.
   std::vector<Message> left(std::span<const Message> messages);
   /// The source delivers again from the first one that was not acknowledged.
   void clear();
@@ -91,7 +91,7 @@ class Coalescer {
   const std::string header_;
   const std::size_t ahead_;
   std::unordered_map<std::int64_t, Run> runs_;  // by position: those that may stand for others, or do
-  std::unordered_map<std::string, Open> open_;  // of a group, or of a key without a group: who waits and stands
+  std::unordered_map<std::string, Open> open_;  // of a group or key: the message that waits and stands
   std::size_t coalesced_ = 0;
   std::size_t bytes_ = 0;
   std::size_t successorBytes_ = 0;

@@ -31,14 +31,14 @@ Dispatcher::Assignment Dispatcher::takeSuspects(std::size_t lane, std::size_t ma
   const auto ends = [this](const Message& message) { return intake_.mayLeaveSuccessor(message); };
   while (entries.size() < max && !suspects_.empty() && !mustBeReadAgain()) {
     const Suspect suspect = suspects_.front();
-    // It failed in good order, or waits with one that did: if it is a killer, that costs one more process.
+    // The suspect failed in good order, or waits with one that did: if it is a killer, that costs one more process.
     if (!scheduler_.isNext(*suspect.line, suspect.number, lane)) {
       suspects_.pop_front();
       continue;
     }
     if (intake_.coalesces() && scheduler_.isInHand(*suspect.line)) break;  // it may have a successor
     scheduler_.takeUpTo(*suspect.line, suspect.number, lane, ends, entries);
-    // Its line may be gone when the next is asked for.
+    // The line may be gone at the next call.
     if (!scheduler_.isNext(*suspect.line, suspect.number, lane)) suspects_.pop_front();
     if (ends(entries.back().message)) break;
   }

@@ -5,13 +5,13 @@
 ///                  ▲                        │              └ a successor: back to the front of its line
 ///                  └── clear, confirm       └► park: back to its line
 ///
-/// The intake (intake.hpp) knows what came and is not done, for whom it stands and who is suspect; the scheduler
-/// (group_scheduler.hpp) whose turn it is. This is where the two meet: until all suspects of a predecessor are done,
-/// only they are handed out, in source order.
+/// The intake (intake.hpp) knows which messages are not done, which others they stand for and which are suspect; the
+/// scheduler (group_scheduler.hpp) knows which are next. The dispatcher joins the two: until all suspects of a
+/// predecessor are done, only they are handed out, in source order.
 ///
-/// With a coalescer one message may stand for others, which take no place here. Those without a group that have a key
-/// in common are one line then. A message that stands for others is the last of its lane's share: when it is dropped,
-/// its successor takes its place here.
+/// With a coalescer one message may stand for others, which take no place here. Messages without a group that have a
+/// key in common are one line then. A message that stands for others is the last of its lane's assignment: when it is
+/// dropped, its successor takes its place here.
 #pragma once
 
 #include <cstddef>
@@ -50,7 +50,7 @@ class Dispatcher {
   /// Less than half of what it may hold waits for a lane; whose group waits itself does not count.
   bool wantsMore() const noexcept { return 2 * scheduler_.moving() < intake_.capacity() && room() > 0; }
   void receive(std::vector<Message> messages);
-  /// Everything is forgotten but who waits until when: the source delivers it again. No lane may be at work on what it
+  /// Everything is forgotten but until when lines wait: the source delivers it again. No lane may be at work on what it
   /// holds.
   void clear();
 
@@ -71,7 +71,7 @@ class Dispatcher {
   }
   bool hasSuspects() const noexcept { return !suspects_.empty(); }
   void trust();
-  /// The next suspects, to whoever handles them while all lanes rest.
+  /// The next suspects, for the worker that handles them while all lanes rest.
   Assignment takeSuspects(std::size_t lane, std::size_t max);
 
   // The lanes' side.

@@ -42,7 +42,7 @@ void GroupScheduler::addFirst(Line& line, Entry entry) {
   line.waiting.push_front(std::move(entry));
 }
 
-/// What comes again before it is done already, and may wait with it.
+/// A message that was parked before the source delivered it again is parked again, and its line with it.
 void GroupScheduler::restAgain(Line& line, const MessageId& id) {
   const auto rest = rests_.extract(id);
   if (!rest || line.waits) return;
@@ -50,7 +50,7 @@ void GroupScheduler::restAgain(Line& line, const MessageId& id) {
   wait(line, rest.mapped(), parked_);
 }
 
-/// What is ready for a group stays owed to it, but whether its gap is old is to be seen again.
+/// Ready messages stay owed to their group, but whether its gap is old has to be checked again.
 void GroupScheduler::clear() {
   std::vector<std::pair<BootTime, std::pair<std::string, std::size_t>>> owed;
   for (const Line& line : lines_)
@@ -245,7 +245,7 @@ void GroupScheduler::letCopyGo(const Held& done) {
   if (const auto line = behindCopies_.extract(*next)) wake(*line.mapped());
 }
 
-/// Its next one.
+/// Hands out the line's next message.
 void GroupScheduler::handOut(Line& line, std::size_t lane, std::vector<Entry>& to) {
   Entry& next = line.waiting.front();
   line.lane = lane;
@@ -301,7 +301,7 @@ void GroupScheduler::park(std::size_t lane, std::vector<Message> messages, BootT
   wait(line, until, parked_);
 }
 
-// --- limits, and who waits for a time
+// --- limits, and lines that wait for a time
 
 void GroupScheduler::limit(RateRules rules) {
   throttle_.apply(std::move(rules));

@@ -1,22 +1,22 @@
-/// Decides which lane gets which messages, and what waits for whom. Pure.
+/// Decides which lane gets which messages, and which messages wait for others. Pure.
 ///
 ///     add ─►  a: 1 4 6      ready: a ─ c        take(lane): the first messages of the first ready line
 ///             b: 2 3  parked until …                │
 ///             c: 5                              finish ─► release: the line is ready again, at the end
 ///                                                   └ park: back to its line, which waits until then
 ///
-/// A line is what waits one behind the other: a group, or a key that messages without a group have in common. A lane
-/// that has something of a line has all of it: what comes meanwhile waits until the lane lets go. A lane gets messages
+/// A line holds messages that wait one behind the other: a group, or those without a group that share a key. A lane
+/// that has messages of a line owns all of it: new ones wait until the lane releases it. A lane gets messages
 /// of one line at a time, right before it begins them, so that nothing waits behind a stranger; but where there is
 /// plenty it may sweep across lines, when it expects to be done with all of them in no time: it gets what came first of
 /// all free lines, in the order of the source. A store then finds side by side what is side by side in the queue. A
 /// message without a line is one of its own.
 ///
-/// A copy of a message that another lane has, or that waits elsewhere, waits for that one's commit (copies.hpp).
+/// A copy of a message that another lane has, or that waits elsewhere, waits for that message's commit (Copies).
 ///
-/// A line that a rate limit holds back waits as a parked one does, and keeps nobody else.
+/// A line that a rate limit holds back waits as a parked one does, and holds up no other line.
 ///
-/// Where messages are coalesced, a line that was let go, or got its first message, may not be taken before a look at
+/// Where messages are coalesced, a line that was released, or got its first message, may not be taken before a look at
 /// the source has shown what else had come by then:
 ///
 ///     unseen ──look begins──► in sight ──all is read──► ready
@@ -108,7 +108,7 @@ class GroupScheduler {
     std::size_t allowed = 0;                  // that many of those that are elsewhere
     std::vector<MessageHeldBack> heldBack{};  // each message once
   };
-  /// What a lane has of a message that it was given.
+  /// A message that a lane holds, as far as the scheduler has to know it.
   struct Held {
     Number number;
     std::int64_t position;
@@ -137,14 +137,14 @@ class GroupScheduler {
   /// Up to `max` messages of ready lines, and of those that the lane has already, the oldest first; no visits, and
   /// nothing where a rate limit counts.
   std::vector<Entry> sweep(std::size_t lane, std::size_t max, BootTime now);
-  /// Something of it up to that number waits, and not for a time or behind a copy.
+  /// A message of the line up to that number waits, and not for a time or behind a copy.
   bool isNext(const Line& line, Number number, std::size_t lane) const;
   bool isInHand(const Line& line) const noexcept { return line.held > 0; }
-  /// What is next, up to that number, whatever the limits.
+  /// Takes the line's next messages, up to that number, whatever the limits.
   void takeUpTo(Line& line, Number number, std::size_t lane, const EndsTurn& endsTurn, std::vector<Entry>& to);
   /// The first that the lane holds is done; its line waits for release().
   Held finish(std::size_t lane);
-  /// Lines of which the lane holds nothing any more are free.
+  /// Frees lines of which the lane holds nothing any more.
   void release(std::size_t lane);
   /// All that the lane holds of this line is back in its place, and the line waits until then. Of a message without a
   /// line there is only the one. There may be none where the group was visited.
@@ -153,18 +153,18 @@ class GroupScheduler {
 
   void beginLook();
   void endLook();
-  /// Somebody waits for a look at the source.
+  /// A line waits for a look at the source.
   bool wantsLook() const noexcept { return !unseen_.empty() || !inSight_.empty(); }
 
-  /// From now on; who waits for his turn is looked at again.
+  /// The rules apply from now on; lines that wait for their turn are looked at again.
   void limit(RateRules rules);
   bool limitsAnything() const noexcept { return throttle_.limitsAnything(); }
-  /// A token for one that begins again. Not after `now`: it was taken.
+  /// Takes a token for a message that begins again. Returns when to ask again; not after `now`: it was taken.
   BootTime takeTurn(const GroupId& group, BootTime now) { return takeTurn(group, group, now); }
-  /// The same for one that nobody may overtake: only the queue's rate holds it up, its group's bucket may run into
-  /// debt.
+  /// The same for a suspect, which no message may overtake: only the queue's rate holds it up, its group's bucket may
+  /// run into debt.
   BootTime takeSuspectsTurn(const GroupId& group, BootTime now) { return takeTurn(GroupId{}, group, now); }
-  /// Of messages that were handed out, and do not begin: others may go instead.
+  /// Returns the tokens of messages that were handed out and do not begin: others may go instead.
   void giveBack(const GroupId& group, std::size_t tokens, BootTime now);
 
   /// Something can be taken now.
@@ -177,7 +177,7 @@ class GroupScheduler {
   std::size_t waiting() const noexcept { return waiting_; }
   std::size_t moving() const noexcept { return waiting_ - resting_; }
   std::size_t waitingBytes() const noexcept { return waitingBytes_; }
-  /// All messages are forgotten, but who waits until when is not, nor what is ready elsewhere.
+  /// Forgets all messages, but not until when they wait, nor what is ready elsewhere.
   void clear();
 
   struct Line {
@@ -189,7 +189,7 @@ class GroupScheduler {
     std::size_t held = 0;        // by its lane
     std::size_t unreleased = 0;  // finished, and not released
     std::optional<std::size_t> owed{};
-    MessageId told{};            // of which it was told that it is held back
+    MessageId told{};            // the message that was reported as held back
     bool waits = false;          // parked, held back, or behind a copy
     Ready* listedIn = nullptr;   // where it is ready, unseen or in sight,
     Ready::iterator listedAt{};  // and at which place

@@ -45,7 +45,7 @@ void Intake::confirm(std::size_t count) {
 void Intake::suspect(std::unordered_set<MessageId> ids, std::size_t unrecordedWindow, std::size_t window) {
   TENURE_ASSERT(window_.size() == 0);
   suspectIds_ = std::move(ids);
-  // Those with these ids stand for nobody, so that there may be one more behind each that its predecessor did not see.
+  // Named messages stand for no others, so the window may hold one more behind each than the predecessor's did.
   const std::size_t more = coalescer_ ? suspectIds_.size() : 0;
   suspectFront_ = unrecordedWindow > 0 ? unrecordedWindow + more : 0;
   suspectWindow_ = std::max(unrecordedWindow, window) + more;

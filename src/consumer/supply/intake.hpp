@@ -1,5 +1,5 @@
-/// What has come from the source and is not done: in which order, for whom it stands, and who may have killed a
-/// process. Pure.
+/// Tracks messages that have come from the source and are not done: their order, which others they stand for, and
+/// which may have killed a process. Pure.
 ///
 ///     receive ─► sift (coalescer.hpp) ─► number ─► to the scheduler
 ///                                           │
@@ -48,13 +48,13 @@ class Intake {
 
   /// How many more messages fit, beside so many bytes that wait.
   std::size_t room(std::size_t waitingBytes) const noexcept;
-  /// Those that are to be handed out.
+  /// Returns the messages to hand out.
   std::vector<Received> receive(std::vector<Message> messages);
   /// Everything is forgotten: the source delivers it again.
   void clear();
-  /// What comes next is only at the source any more: nothing is handed out until it was cleared.
+  /// The next message is only at the source any more: nothing is handed out until clear().
   bool mustBeReadAgain() const noexcept { return mustBeReadAgain_; }
-  /// The source knows of the next `count` that left without its knowledge.
+  /// The source was told of the next `count` messages that left without its knowledge.
   void confirm(std::size_t count);
 
   // After an unclean end.
@@ -63,18 +63,18 @@ class Intake {
   /// killed a process. The predecessor's numbers, which may be others than these limits.
   void suspect(std::unordered_set<MessageId> ids, std::size_t unrecordedWindow, std::size_t window);
   bool suspectsAny() const noexcept { return suspectFront_ > 0 || !suspectIds_.empty(); }
-  /// From here on nobody is suspected.
+  /// From here on no message is suspect.
   void trust();
 
   // To the lanes, and from them.
 
-  /// For whom it stands from now on, when it begins.
+  /// The message begins. Returns the others that it stands for from now on.
   std::vector<Message> begin(const Message& message);
-  /// Its successor, which takes its number, where it had no run and stood for others. Until the source knows, it stays
-  /// in the window: a successor finds it there.
+  /// Returns the successor, which takes the message's number, if the message had no run and stood for others. Until the
+  /// source knows, the message stays in the window: the next leader finds it there.
   std::optional<Message> leave(Number number, const Message& message, bool hadRun, bool sourceKnows);
   bool coalesces() const noexcept { return coalescer_.has_value(); }
-  /// Nothing may be handed out behind it that its successor would have to go before.
+  /// Nothing of its line may be handed out behind the message: a successor would have to go first.
   bool mayLeaveSuccessor(const Message& message) const;
   bool isInFront(const Entry& entry) const noexcept { return !entry.isSuccessor && window_.isInFront(entry.number); }
   std::size_t window() const noexcept { return window_.size(); }

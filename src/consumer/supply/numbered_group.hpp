@@ -1,4 +1,4 @@
-/// What may be asked of a group that follows numbers. Pure.
+/// Questions about a group that follows numbers. Pure.
 #pragma once
 
 #include <chrono>

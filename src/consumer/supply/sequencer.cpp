@@ -126,7 +126,7 @@ void Sequencer::settle(const Message& message, WallTime now) {
   }
 }
 
-/// It died before its turn: its number is not waited for.
+/// The message died before its turn: no other waits for its number.
 void Sequencer::passEarly(const Message& message, std::int64_t number, WallTime now) {
   NumberedGroup& group = touch(message.group);
   if (!isOpen(group)) group.turn.since = now;

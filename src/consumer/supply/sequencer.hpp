@@ -53,10 +53,10 @@ struct Ready {
 /// A group, on its way from one sequencer to another.
 struct SequenceState {
   NumberedGroup group;
-  std::int64_t told = 0;  // which missing number was told of; 0 for none
+  std::int64_t told = 0;  // the missing number that was reported; 0 for none
 };
 
-/// What the next commit writes for groups that follow numbers.
+/// Writes of the next commit for groups that follow numbers.
 struct NumberWrites {
   std::vector<std::pair<GroupId, GroupTurn>> turns{};
   std::vector<KeptMessage> kept{};
@@ -83,7 +83,7 @@ class Sequencer {
   void keep(const Message& message, WallTime now);
   /// Done, dropped or dead: its number is past.
   void settle(const Message& message, WallTime now);
-  /// The missing numbers are given up; the dead letter that tells of it.
+  /// Gives the missing numbers up, and writes a dead letter that says so.
   void skip(const Gap& gap, WallTime now);
 
   NumberWrites writes() const;
@@ -94,14 +94,14 @@ class Sequencer {
 
   /// At most `most` messages of one group that are ready, and not yet in hand.
   std::optional<Ready> ready(std::size_t most) const;
-  /// Those are in hand now: they come back through turnOf.
+  /// The ready messages are in hand now: they come back through turnOf.
   void onTaken(const Ready& ready);
 
   /// The oldest gap above the limit.
   std::optional<Gap> overdue(WallTime now) const;
-  /// Of which was not told yet.
+  /// A gap that was not told yet.
   std::optional<Gap> untold(WallTime now) const;
-  /// Whatever its age; of a group that has something waiting, and not the next one.
+  /// The gap of any age, of a group that has messages waiting, but not the next one.
   Gap gapOf(const GroupId& group, WallTime now) const;
   void told(const Gap& gap) { told_[gap.group] = gap.first; }
 

@@ -14,7 +14,7 @@ Duration timeFor(double tokens, const Rate& rate) {
 
 }  // namespace
 
-/// What is missing in the bucket flows in at the new rate from now on.
+/// Missing tokens flow in at the new rate from now on.
 void TokenBucket::follow(const Rate& rate, BootTime now) noexcept {
   constexpr double longest = 4e18;
   const Duration interval = std::max(timeFor(1, rate), Duration{1});

@@ -3,7 +3,7 @@
 ///   mayGo ──► now, or a later moment: ask again then, or when the rules have changed
 ///   went  ──► takes a token of each bucket; returned gives it back, for what went and did not begin
 ///
-/// A bucket is a single moment: when it will be full again. Whoever takes a token puts that off by one interval; it may
+/// A bucket is a single moment: when it will be full again. Taking a token puts that off by one interval; it may
 /// not lie further ahead than the burst allows. So a group whose bucket is full is as good as one that never came, and
 /// is forgotten: only groups that are going are held, and at the bound that one whose last message is longest ago. It
 /// may then go as if it had a full bucket, which is the price of the bound.
@@ -19,8 +19,8 @@
 
 namespace tenure::supply {
 
-/// Whoever asked at `now` has to wait until `due`; nullopt: for nothing. To be said where it was asked: a moment later
-/// `due` may have passed, and whoever compares it again takes what was refused for granted.
+/// Until when a request made at `now` has to wait; nullopt: not at all. Compare once, with that `now`: a moment later
+/// `due` may have passed, and a refused request would look like an accepted one.
 inline std::optional<BootTime> laterThan(BootTime now, BootTime due) noexcept {
   return due <= now ? std::nullopt : std::optional(due);
 }

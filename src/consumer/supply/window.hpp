@@ -1,4 +1,4 @@
-/// Which of the messages that were received are not done, in source order; the first few of them are the front. Pure.
+/// Tracks which received messages are not done, in source order; the first few of them are the front. Pure.
 ///
 ///     done ── ● ── done ── ● ── ●      each message has a number; what is done at the old end is forgotten
 ///             └ front ─────┘

@@ -1,4 +1,4 @@
-/// Where we stand in the line of candidates: who came before us, and whom we watch.
+/// Our place in the line of candidates: which ones came before us, and which one we watch.
 ///
 ///     look() ─► a list, and the stat of each that we do not know ─► ranked ─► standBy(): watches the one before us
 ///                                                                    ▲                      │
@@ -39,9 +39,9 @@ class PlaceInLine {
   News read(Ticket ticket, const Result<Node>& node);
   News changed(Ticket ticket, WatchEvent event);
   const Error& error() const noexcept { return error_; }
-  /// Only one stood before us when we looked last.
+  /// Only one candidate stood before us at the last look.
   bool isNext() const noexcept { return ahead_ == 1; }
-  /// The next to be elected may prepare, and so may the one to whom the leadership is offered.
+  /// The candidate next in line may prepare, and so may one to which the leadership is offered.
   void tellNext(bool next);
   void offered(bool isOffered);
 

@@ -42,7 +42,7 @@ class BatonOffer {
   }
   /// Keeps an acceptance that was read.
   void dropTickets() noexcept { write_ = watch_ = 0; }
-  /// Connected again, as leader.
+  /// Connected again while we lead.
   void resume();
 
   News written(Ticket ticket, const Result<void>& result);

@@ -211,7 +211,7 @@ std::optional<std::vector<MultiOp>> OwnTerms::lastWords() const {
   }
   if (resignation_ == Resignation::nothingRuns) return giveBack(lateReport());
   if (!careerIsHome_) return std::nullopt;
-  // Its effects may still come, but nothing that it had in work has killed us.
+  // Effects of the term may still come, but no message it had in work has killed us.
   return giveBack(ownMarker(true, HolderFate::outlived));
 }
 

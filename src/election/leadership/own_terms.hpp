@@ -26,7 +26,7 @@ namespace tenure {
 ///                                                  the holder is proven gone, with all that it may have started,
 ///                                                  or its limit has passed since we saw it with its znode gone
 ///
-/// A holder of which nothing is known gets the full barrier.
+/// An unknown holder gets the full barrier.
 class Barrier {
  public:
   /// Takes in the marker as read at `now` by the candidate whose znode (`own`) is the oldest. The same busy term read
@@ -45,7 +45,7 @@ class Barrier {
   /// Whether the wait would be over if the holder's process were no more. What that process has started may outlive it.
   bool endsWithHolder() const noexcept;
 
-  /// Who led and left no idle marker.
+  /// The process that led before and left no idle marker.
   const std::optional<ProcessIdentity>& uncleanPredecessor() const noexcept { return predecessor_; }
 
  private:
@@ -143,20 +143,20 @@ class OwnTerms {
   const SessionHealth& health_;
   OwnRecord& record_;
   Barrier barrier_;
-  BootTime barrierTold_{};     // when the barrier began of which BarrierBegan was told last
-  BootTime barrierEndTold_{};  // the same of BarrierEnded
+  BootTime barrierTold_{};     // when the barrier of the last BarrierBegan began
+  BootTime barrierEndTold_{};  // the same for BarrierEnded
   std::int32_t markerVersion_ = 0;
   bool isMarkedOurs_ = false;
   MarkerRecord acceptedFrom_;                   // marker of the leader whose offer we accepted, after an end in order
   LostTerms lost_;                              // as of the term that begins
   std::vector<FencingToken> served_;            // the newest terms of this very process, which lives
   MarkerRecord servedAs_;                       // what our last term wrote when it began
-  std::optional<ProcessIdentity> servedAfter_;  // whom it followed uncleanly
+  std::optional<ProcessIdentity> servedAfter_;  // the process whose unclean term it followed
   FencingToken ended_;                          // the last of our terms of which nothing runs any more
   Resignation resignation_ = Resignation::clean;
   std::optional<Now> asked_;
-  std::optional<BatonOffer::Acceptance> heir_;  // to whom the baton is passed
-  std::vector<std::string> between_;            // znodes
+  std::optional<BatonOffer::Acceptance> heir_;  // the candidacy that gets the baton
+  std::vector<std::string> between_;            // znodes of the candidates before the heir
   bool careerIsHome_ = false;
   std::optional<Bequest> bequeathed_;
 };

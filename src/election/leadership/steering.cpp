@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 
 constexpr auto lookForLatecomers = 100ms;  // and after a second not as often
 constexpr int soonest = 10;
-/// How long a wish that nobody wrote down may take to begin.
+/// How long a request that is not in the znode may take to begin.
 constexpr std::chrono::milliseconds wishStands{30'000};
 /// For how long candidates are asked, one after the other, whether they follow.
 constexpr std::chrono::milliseconds longestOffers{1'000};
@@ -137,7 +137,7 @@ void Steering::handOverTo(const StandbyQueue::Successor& successor) {
     const StandbyQueue::StandbyEntry* target = look_.line().find(successor.znode);
     if (target->record.knowsBaton && !target_->isPlain) return offerTo(*target);
     if (target_->passedOver.empty()) return makeWay(successor.znode);
-    // It cannot accept, and without an acceptance nobody before it is sent back.
+    // The target cannot accept, and without an acceptance no candidate before it is sent back.
     target_->passedOver.insert(successor.znode);
     return handOverTo(nextToAsk());
   }
@@ -162,8 +162,8 @@ void Steering::offerTo(const StandbyQueue::StandbyEntry& target) {
   offer_.make(target, answerUntil(target));
 }
 
-/// The leader works on meanwhile. So one that is named is given the time that the request has, and so is one that is
-/// not prepared yet where nobody else can be asked. Another that is the last to be asked is given what is left of the
+/// The leader works on meanwhile. So a named candidate gets all the time that the request has, and so does one that is
+/// not prepared yet when no other is left to ask. Any other candidate that is the last to be asked gets the rest of the
 /// second.
 BootTime Steering::answerUntil(const StandbyQueue::StandbyEntry& target) const {
   const BootTime soon = at_.now.boot + longestAnswer;
@@ -199,7 +199,7 @@ bool Steering::heed(BatonOffer::News news) {
   return news != News::foreign;
 }
 
-/// That an acceptance is renewed is no news.
+/// A renewed acceptance is no news.
 void Steering::heedComingHome(BatonOffer::News news) {
   using News = BatonOffer::News;
   if (news == News::accepted && std::exchange(isReplaced_, false))

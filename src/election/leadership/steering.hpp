@@ -1,4 +1,4 @@
-/// Who follows us: requests to hand over, candidates that are preferred, and how the leadership gets to the one it is
+/// Hands the leadership on: requests to hand over, preferred candidates, and how the leadership gets to the one it is
 /// meant for. Requests come through the `handover` znode, from the program, or from a preference; one at a time is
 /// pursued:
 ///
@@ -9,9 +9,9 @@
 /// A candidate that has accepted, and falls silent before the career has come home, is replaced by the one behind it,
 /// unless it is named.
 ///
-/// The target is the one who is named, or the first who is ready and agrees with us. Who has just enrolled, or is about
-/// to, is waited for until the request's time has passed. Alone, we hand over to ourselves. Where nobody accepts within
-/// a second the request is declined; a leader that leaves goes all the same.
+/// The target is the named candidate, or the first that is ready and agrees with us. One that has just enrolled, or is
+/// about to, is waited for until the request's time has passed. Alone, we hand over to ourselves. If no candidate
+/// accepts within a second, the request is declined; a leader that leaves goes all the same.
 ///
 /// A target that does not know the baton is handed over to in the plain way: the candidates between are sent to the
 /// back, and the leader leaves when the target is next. Each such delete checks our own znode in the same write: one
@@ -35,7 +35,7 @@ class Steering {
   /// We have become leader; the look at the `handover` znode is watch().
   void begin();
   void watch();
-  /// Connected again, as leader.
+  /// Connected again while we lead.
   void resume() {
     if (!watch_.answered) watch();
     offer_.resume();
@@ -54,7 +54,7 @@ class Steering {
   void wanted(const input::HandoverWanted& in);
   void tick();
   std::optional<BootTime> wakeAt() const;
-  /// The look at the line that was begun as leader has seen all of it.
+  /// A look at the line, begun while we lead, is complete.
   void lineSeen();
   /// Whether a request is pursued.
   bool wishes() const noexcept { return target_.has_value(); }
@@ -63,15 +63,15 @@ class Steering {
   std::optional<Now> askedAt() const { return target_ && mayEndTerm() ? target_->asked : std::nullopt; }
 
  private:
-  /// Whom the leadership is meant for.
+  /// The candidate that the leadership is meant for.
   struct HandoverTarget {
     HandoverRequest request;
     bool written = false;        // in the znode, where it can be taken back
-    bool leaves = false;         // we go, whether somebody can follow or not
+    bool leaves = false;         // we go, whether a candidate can follow or not
     bool isPlain = false;        // the leadership cannot be offered
     std::optional<Now> asked{};  // when its time had come
     std::optional<BootTime> offersUntil{};
-    std::set<std::string> passedOver{};  // znodes of those who did not accept
+    std::set<std::string> passedOver{};  // znodes of candidates that did not accept
     bool wayMade = false;                // the candidates between were sent back once
     std::string waitsFor{};              // why the target cannot follow yet
     int looks = 0;                       // at the line, while it cannot

@@ -1,6 +1,6 @@
-/// After our resignation the successor's write goes first, the one that becomes leader. What we would write next, a new
-/// enrolment or the end of our session, waits until the marker has changed hands, for 100 ms at most, and not at all
-/// where we were the only candidate.
+/// After our resignation the successor's write goes first, the one that takes the leadership. What we would write next,
+/// a new enrolment or the end of our session, waits until the marker has changed hands, for 100 ms at most, and not at
+/// all where we were the only candidate.
 #pragma once
 
 #include <string>

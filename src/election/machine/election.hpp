@@ -53,7 +53,7 @@ struct ElectionSettings {
   Preference preference = Preference::normal;
   std::chrono::milliseconds preferredAfter{60'000};
   Agreement agreement{};
-  /// What the candidacy says before it is told (tellReadiness). Unknown: nothing, and nobody waits for it.
+  /// The candidacy's readiness before tellReadiness(). Unknown: it says nothing, and no leader waits for it.
   Readiness readiness = Readiness::unknown;
   /// As in CandidateOptions.
   std::optional<std::chrono::milliseconds> barrierLimit{};
@@ -87,7 +87,7 @@ class Election final {
   /// when `failed`. Without a term it does nothing.
   void resign(Resignation how, bool failed);
   /// Brings the leadership to the candidate called `to`, or with that uuid, if `term` leads: onHandoverRequested()
-  /// comes when it is next. An id that names nobody who could follow is declined, and that is told as an event.
+  /// comes when it is next. An id of no candidate that could follow is declined, and that is told as an event.
   void handOver(FencingToken term, const CandidateId& to, const std::string& by);
   /// The same for the first in line who is ready and agrees with us; alone, to ourselves.
   void handOver(FencingToken term, const std::string& by);

@@ -51,7 +51,7 @@ std::vector<Action> ElectionMachine::on(const Input& input, const Now& now) {
 
 void ElectionMachine::handle(const input::Connected& in) {
   at_.tell(SessionConnected{in.session.id, in.session.timeout, in.session.server});
-  // Some servers hand out a new session where a client hopes for its old one. What was ours then belongs to nobody.
+  // Some servers give a client a new session instead of its old one. Our znode then belongs to no session of ours.
   if (health_.isAnother(in.session)) {
     enrolment_.mustSearch();
     sessionGone(EndReason::sessionExpired);
@@ -385,8 +385,8 @@ std::string ElectionMachine::describe() const {
                                    "reading the marker",
                                    "waiting at the barrier",
                                    "becoming leader",
-                                   "as leader",
-                                   "while it does not lead",
+                                   "leading",
+                                   "no longer leading",
                                    "leaving the line",
                                    "resigning",
                                    "letting its successor go first",
@@ -524,7 +524,7 @@ void ElectionMachine::readMarker() {
 }
 
 /// We are the oldest: read the marker, unless that was asked for together with the list. What was seen then may be out
-/// of date by now; the write that becomes leader names its version.
+/// of date by now; the write that takes the leadership names its version.
 void ElectionMachine::useMarker() {
   if (!marker_.isAsked()) return readMarker();
   at_.phase = Phase::readingMarker;
@@ -630,7 +630,7 @@ void ElectionMachine::becomeLeader(BootTime confirmedAt) {
   steering_.watch();
 }
 
-// --- staying as leader
+// --- leading
 
 /// Before anything else is looked at: a late reply must not revive what has already run out.
 void ElectionMachine::checkLease() {
@@ -645,7 +645,7 @@ void ElectionMachine::probed(BootTime sentAt, const Result<void>& result) {
   if (!result && result.error().is(Errc::authenticationFailed)) fatal(result.error());
 }
 
-// --- leaving leadership
+// --- resigning
 
 void ElectionMachine::handle(const input::ResignAsked& in) {
   // A request that comes after its term does not touch the next candidacy.

@@ -11,13 +11,11 @@
 /// - One candidacy is one znode, ranked by its czxid, which becomes the term's token. A create whose reply was lost is
 ///   looked for by uuid after a quorum write, and adopted only if this session owns it and it never served before.
 /// - The oldest candidate reads the marker, waits for the barrier, and becomes leader with one write that checks its
-/// own
-///   znode and the marker's version: that write is the proof, its send time the first confirmation of the lease.
-/// - While it does not lead it reads something every sixth of the session timeout, so that its session is known to be
-/// fresh when
-///   it is elected. If it is not, after a silence, it waits until it is: a quarter of the timeout after an answer.
-/// - As leader a probe goes out every sixth of the session timeout, one at a time. Whatever says that the znode is gone
-///   ends the term at once; silence ends it at the lease's hard limit. A reconnect restores nothing.
+///   own znode and the marker's version: that write is the proof, its send time the first confirmation of the lease.
+/// - A candidate that does not lead reads something every sixth of the session timeout, so that its session is known to
+///   be fresh when it is elected. After a silence it waits until that is so: a quarter of the timeout after an answer.
+/// - A leader sends a probe every sixth of the session timeout, one at a time. Any sign that its znode is gone ends the
+///   term at once; silence ends it at the lease's hard limit. A reconnect restores nothing.
 /// - The leader alone heeds requests to hand over. It offers the leadership to the candidate that is named, or to the
 ///   first that is ready and agrees with us, and works on until that one has accepted. One write ends its term, sends
 ///   those between to the back, and names the successor in the marker; the successor leads as soon as it has read that.
@@ -25,7 +23,7 @@
 /// - While the election is paused its leader leads on, and begins no work; it has read whether that is so before it
 ///   begins any.
 /// - Each candidacy says whether its career is ready. A candidate that is next, or oldest, and is not ready goes to the
-///   back when somebody behind it is.
+///   back when a candidate behind it is ready.
 /// - A leader that has given its znode back writes nothing until its successor has become leader, for a moment at most.
 /// - A candidate that cannot go on gets out of the way (its znode is deleted), says why, and comes back after
 ///   a backoff. Only refused credentials or settings end the contending.
@@ -69,7 +67,7 @@ class ElectionMachine {
   std::string describe() const;
 
  private:
-  // election_machine.cpp: session, time, requests
+  // Session, time, requests
   void handle(const input::Connected& in);
   void handle(const input::Suspended& in);
   void handle(const input::Expired& in);
@@ -98,7 +96,7 @@ class ElectionMachine {
   void dropTickets();
   bool pausedBy(const Error& error);
 
-  // election_candidacy.cpp: from preparing to standby
+  // Candidacy: from preparing to standby
   void handle(const input::Ensured& in);
   void handle(const input::AclChecked& in);
   void handle(const input::Enrolment& in);
@@ -114,7 +112,7 @@ class ElectionMachine {
   void decide();
   void parentGone();
 
-  // election_office.cpp: from winning to resigning
+  // Leadership: from winning to resigning
   void handle(const input::LivenessTold& in);
   void handle(const input::ResignAsked& in);
   void lookAtMarker();
@@ -138,7 +136,7 @@ class ElectionMachine {
   bool heed(SuccessorWatch::News news);
   void finishResignation();
 
-  // election_readiness.cpp: what others make of our readiness
+  // Readiness, and the candidates behind us
   void handle(const input::ReadinessTold& in);
   void handle(const input::HandoverWanted& in);
   void handle(const input::RestTold& in);

@@ -55,7 +55,7 @@ void LeaderObserver::look() {
   if (!std::exchange(isLooking_, true)) readMarker();
 }
 
-/// An election that nobody has ever entered has none; the watch is kept all the same.
+/// An election that was never entered has no marker; the watch is kept all the same.
 void LeaderObserver::readMarker() {
   isStale_ = false;
   const auto read = [this] {
@@ -111,7 +111,7 @@ void LeaderObserver::found(const Leadership& leadership) {
   say(leadership);
 }
 
-/// Who is not connected is told so; everything else may pass.
+/// A lost connection is reported by the session; any other failure may pass.
 void LeaderObserver::missed(const Error&) {
   isLooking_ = false;
   loop_.after(pauseAfterFailure, [this, alive = alive_, generation = generation_] {

@@ -1,5 +1,5 @@
-/// Who leads, watched from outside. It watches the marker, and the znode of the candidate that the marker names: the
-/// term leads while both are there, and no other candidate's coming or going wakes anybody.
+/// Observes from outside which candidate leads: watches the marker, and the znode of the candidate that it names. The
+/// term leads while both are there, and no other candidate's coming or going wakes the observer.
 #pragma once
 
 #include <memory>
@@ -30,9 +30,9 @@ class LeaderObserver final : public ISessionObserver {
   void findLeader(const MarkerRecord& marker);
   void watchLeader(const std::string& znode, const Leader& leader);
   void found(const Leadership& leadership);
-  /// It cannot be read now.
+  /// The leadership cannot be read now.
   void missed(const Error& error);
-  /// Called only while we are there, and the session that was asked lasts.
+  /// Wraps a callback: called only while we are there, and the session that was asked lasts.
   template <class Function>
   auto inThisSession(Function function);
   void say(const Leadership& leadership);

@@ -1,5 +1,5 @@
 /// An election seen from outside: who stands in line, who leads, what the marker says; and the one thing an operator
-/// may ask of it. For tools. Reading creates nothing: an election that nobody has entered is notFound.
+/// may ask of it. For tools. Reading creates nothing: an election that was never entered is notFound.
 ///
 /// What it shows is a reading, not evidence: by the time somebody acts on it the leader may be another.
 #pragma once
@@ -46,24 +46,24 @@ struct ElectionView {
   const CandidateView* leader() const noexcept;
   /// The candidate that waits at the barrier of the term that the marker names, and has said since when; null: none.
   const CandidateView* waiting() const noexcept;
-  /// In what the settings of this one differ from the leader's; empty: in nothing, or nobody leads.
+  /// How the candidate's settings differ from the leader's; empty: not at all, or there is no leader.
   std::string differencesOf(const CandidateView& candidate) const;
   /// The pause that holds now; null: the election is not paused.
   const Pause* pauseAt(WallTime now) const noexcept;
   /// The election is paused, and its leader has nothing in hand.
   bool isAtRest() const noexcept;
-  /// Somebody contends or looks on who is called so.
+  /// Whether a candidate or an observer is called so.
   bool knows(std::string_view id) const;
 };
 
 /// Errors: notFound (no such election), and whatever the session says.
 void readElection(ICoordination& coordination, const ElectionPaths& paths, Callback<ElectionView> done);
 
-/// Who is meant by `id`, what people call a candidate or its uuid, when the leader shall hand over to it.
-/// Errors: notFound with a detail for people: nobody is called so, several are, it only observes, it leads already, or
-///         it cannot follow. One who is still getting ready is waited for by the leader.
+/// The candidate that `id` (its name or its uuid) means, when the leader shall hand over to it.
+/// Errors: notFound with a detail for people: none is called so, several are, it only observes, it leads already, or
+///         it cannot follow. The leader waits for a candidate that is still getting ready.
 Result<CandidateUuid> findSuccessor(const ElectionView& view, std::string_view id);
-/// Whether anybody could follow the leader; nobody but the leader is needed for that.
+/// Whether a candidate could follow the leader. A leader that is alone counts: it follows itself.
 /// Errors: notFound with a detail for people.
 Result<void> findAnySuccessor(const ElectionView& view);
 

@@ -196,7 +196,7 @@ Result<Committed> KeyValueStore::commit(const Commit& commit) {
   commit.writes->forEach([&](const Write& write) { writes.push_back(&write); });
   if (const Result<void> added = add(writes, building); !added) return added.error();
   if (building.hasConflict) {
-    // Whoever is fenced hears of the fence, whatever else has changed.
+    // A fenced term hears of the fence, whatever else has changed.
     const Result<std::optional<Rows>> fence = read({}, commit.expected);
     if (!fence) return fence.error();
     return Committed{*fence ? Outcome::conflict : Outcome::fenced};

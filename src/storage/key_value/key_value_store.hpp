@@ -58,9 +58,9 @@ class KeyValueStore : public IStoreDriver {
   Result<Found> find();
   Result<bool> exchange(const Found& found, const Fence& next);
   Result<void> add(std::span<const Write* const> writes, Building& to);
-  /// Those that rest on what is there.
+  /// Adds writes that depend on the values that are there.
   Result<void> addAsRead(std::span<const Write* const> writes, Building& to);
-  /// Those whose numbers the store gives.
+  /// Adds writes whose numbers the store gives.
   Result<void> addNumbered(std::span<const Write* const> writes, Building& to);
   Result<void> cutLog(std::span<const Write* const> removals, Building& to);
   /// The first of so many numbers.

@@ -11,7 +11,7 @@ namespace tenure::storage {
 namespace {
 
 constexpr std::size_t rowsAPage = 256;
-/// Whoever meets a leader's commit that often has no business in between.
+/// After so many conflicts with a leader's commits an operator's change is given up.
 constexpr int mostRepeats = 16;
 
 Error changedMeanwhile() { return {Errc::versionMismatch, "the fence row is not the expected one any more"}; }

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "storage/driver.hpp"
-#include "storage/scheduled/waiting_rows.hpp"
+#include "storage/waiting_rows.hpp"
 #include "tenure/scheduled.hpp"
 
 namespace tenure::storage {

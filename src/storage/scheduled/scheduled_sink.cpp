@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "messages/message_check.hpp"
-#include "storage/scheduled/waiting_rows.hpp"
+#include "storage/waiting_rows.hpp"
 
 namespace tenure::storage {
 namespace {

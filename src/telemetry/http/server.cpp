@@ -116,7 +116,7 @@ class Server::Core final : public std::enable_shared_from_this<Core> {
     return address_;
   }
 
-  /// Of a process that was killed: nobody answers there.
+  /// Removes the socket of a process that was killed: it does not answer.
   void removeAbandoned() {
     struct stat status {};
     if (::lstat(address_.path.c_str(), &status) != 0 || !S_ISSOCK(status.st_mode)) return;
@@ -144,8 +144,8 @@ class Server::Core final : public std::enable_shared_from_this<Core> {
     }
   }
 
-  /// Where too many are connected the one that was quiet longest goes: a stranger who holds connections open keeps
-  /// nobody out.
+  /// Where too many are connected the one that was quiet longest is closed: a stranger who holds connections open
+  /// keeps no client out.
   template <class Stream>
   void admit(Stream stream) {
     if (connections_.size() >= mostConnections) {

@@ -59,7 +59,7 @@ void MemoryEnsemble::electNewLeader(MachineId winner, std::int64_t epochs) {
   for (const auto& server : world_->servers)
     if (server->up() && world_->hearEachOther(winner, server->id())) voters.push_back(server.get());
   TENURE_ASSERT(voters.size() >= world_->majority());
-  // Nobody is elected who has seen less than another voter: what a majority wrote down would be lost.
+  // No server is elected that has seen less than another voter: what a majority wrote down would be lost.
   const auto newest = *std::max_element(
       voters.begin(), voters.end(), [](const Server* a, const Server* b) { return a->lastLogged() < b->lastLogged(); });
   for (Server* voter : voters) voter->look();

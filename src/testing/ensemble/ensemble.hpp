@@ -5,7 +5,7 @@
 ///
 ///   client ──▶ follower ──write──▶ leader ──propose──▶ followers ──ack──▶ leader ──commit──▶ all
 ///              │ read: from its own tree              │ a write counts when a majority has written it down
-///              │ sync: passed to the leader           │ sync: answered by whoever thinks it leads
+///              │ sync: passed to the leader           │ sync: answered by a server that thinks it leads
 ///              └ ping: noted, reported every tick/2   └ sessions: expired on a tick, by the leader alone
 ///
 ///   - A follower cut off from its leader stalls writes and `sync` at once, and goes on answering reads until
@@ -70,7 +70,7 @@ class MemoryEnsemble {
   static constexpr MachineId server(int number) noexcept { return MachineId{number}; }
   /// The leader with a majority behind it; nothing while there is none.
   std::optional<MachineId> leader() const;
-  /// Everybody whom `winner` hears leaves the leader there was and follows `winner`, now, `epochs` later. A leader that
+  /// All servers that `winner` hears follow it at once, in an epoch that is `epochs` later. An old leader that
   /// `winner` does not hear goes on believing in itself.
   void electNewLeader(MachineId winner, std::int64_t epochs = 1);
   /// The next write's zxid is `zxid` + 1, in the leader's own epoch; for roll-over and tokens beyond 2^53.

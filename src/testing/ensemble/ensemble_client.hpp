@@ -32,7 +32,7 @@ class MemoryClient final : public ICoordination, private ensemble::IClientEnd {
   ensemble::MachineId machine() const noexcept { return machine_; }
   ensemble::SessionId session() const noexcept { return session_; }
   bool connected() const noexcept { return state_ == State::connected; }
-  /// Its connection breaks here and now; it tries the next server.
+  /// Breaks the connection at once; the client tries the next server.
   void dropConnection() {
     if (wire_) lost();
   }

@@ -176,7 +176,7 @@ Reply Clients::read(std::uint64_t connection, const Guest& guest, const Operatio
   if (const auto* acl = std::get_if<GetAcl>(&operation))
     return readNode(guest, acl->path,
                     [](const ZNode& node, Reply& reply) { reply.worldWritable = node.creator.empty(); });
-  const auto& exists = std::get<Exists>(operation);  // whoever may not read may still ask
+  const auto& exists = std::get<Exists>(operation);  // allowed without the right to read
   if (exists.watch) dataWatches_[exists.path].insert(connection);
   Reply reply;
   if (const ZNode* node = server_->tree().find(exists.path))

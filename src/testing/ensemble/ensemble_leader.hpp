@@ -10,7 +10,7 @@
 
 namespace tenure::ensemble {
 
-/// Which sessions live, as the leader alone knows it. Deadlines are rounded up to the next tick. Pure; private to the
+/// The live sessions, as the leader alone knows them. Deadlines are rounded up to the next tick. Pure; private to the
 /// room.
 class SessionTracker {
  public:
@@ -52,7 +52,7 @@ class Leader final : public IRole {
   ~Leader() override;
 
   void submit(Request request) override;
-  /// Answered here and now when nothing is outstanding, whoever leads by then: `sync` proves nothing.
+  /// Answered at once when nothing is outstanding, even if another server leads by then: `sync` proves nothing.
   void sync(const Origin& origin) override;
   void touch(SessionId session) override { sessions_.touch(session, now()); }
   void revalidate(SessionId session, std::function<void(bool)> done) override { done(reattach(session, self_->id())); }
@@ -96,7 +96,7 @@ class Leader final : public IRole {
   Timer rollOver_;
 };
 
-/// The follower's part: writes down what is proposed, passes on what clients ask, reports whom it has heard of.
+/// The follower's part: writes down proposals, passes on clients' requests, reports the sessions it has heard of.
 class Follower final : public IRole {
  public:
   Follower(Server& self, Server& leader);

@@ -1,5 +1,5 @@
-/// The network and the machines of the in-memory ensemble: connections that keep order, cuts that lose nothing and tell
-/// nobody (as a dropped packet does), machines that stand still. Private to the room.
+/// The network and the machines of the in-memory ensemble: connections that keep order, silent cuts that lose nothing
+/// (like a packet that TCP resends), machines that stand still. Private to the room.
 #pragma once
 
 #include <array>

@@ -137,7 +137,7 @@ Result<void> Preparation::add(Attempt& attempt, const RemoveOp& op) {
   if (!node) return node.error();
   auto parent = record(parentPath);
   TENURE_ASSERT(parent.has_value());
-  // Deleting is a right on the parent, whoever made the znode.
+  // Deleting is a right on the parent; the znode's creator does not matter.
   if (!mayUse(parent->creator, attempt.request.identity))
     return refusal(Errc::permissionDenied, op.path, "not authenticated");
   if (op.version != anyVersion && op.version != node->version)
@@ -167,7 +167,7 @@ Result<void> Preparation::add(Attempt& attempt, const OpenSession& open) {
 Result<void> Preparation::add(Attempt& attempt, const CloseSession&) {
   SessionClosed closed{attempt.request.session, ephemeralsOf(attempt.request.session)};
   for (const std::string& path : closed.ephemerals) {
-    // Its parent's count changes as well, or a removal right behind would find the parent not empty.
+    // The parent's count changes as well, or a removal right behind would find the parent not empty.
     auto node = record(path);
     auto parent = record(parentOf(path));
     if (!node || !parent) continue;

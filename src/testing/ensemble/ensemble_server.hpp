@@ -17,7 +17,7 @@
 
 namespace tenure::ensemble {
 
-/// What a server as leader asks of the ensemble: the leader of itself, a follower of its leader.
+/// The role of a server in the ensemble. A leader answers by itself, a follower asks its leader.
 class IRole {
  public:
   virtual ~IRole() = default;

@@ -59,7 +59,7 @@ class DataTree {
 
   DataTree();
 
-  /// Returns the answer for whoever asked; calls `notify` for each event a watch could wait for, in order.
+  /// Returns the answer for the client; calls `notify` for each event a watch could wait for, in order.
   Reply apply(const Transaction& transaction, const Notify& notify);
 
   const ZNode* find(std::string_view path) const;
@@ -67,7 +67,7 @@ class DataTree {
   const std::map<SessionId, std::chrono::milliseconds>& sessions() const noexcept { return sessions_; }
   Zxid lastZxid() const noexcept { return lastZxid_; }
 
-  // Edits past all rules, for tests that begin from a damaged or aged ensemble. Nobody is notified.
+  // Edits past all rules, for tests that begin from a damaged or aged ensemble. No watch fires.
   void jumpTo(Zxid zxid) noexcept { lastZxid_ = zxid; }
   void setCreations(const std::string& path, std::int32_t creations) { nodes_.at(path).creations = creations; }
   void plant(const std::string& path, ZNode node);

@@ -69,7 +69,7 @@ struct Origin {
 struct Request {
   Origin origin;
   SessionId session;
-  std::string identity;  // "user:password", empty for nobody
+  std::string identity;  // "user:password", empty if anonymous
   Operation operation;
 };
 

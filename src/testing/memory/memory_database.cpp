@@ -5,7 +5,7 @@
 #include "storage/records.hpp"
 #include "storage/scheduled/scheduled_messages.hpp"
 #include "storage/scheduled/scheduled_sink.hpp"
-#include "storage/scheduled/waiting_rows.hpp"
+#include "storage/waiting_rows.hpp"
 #include "testing/memory/memory_store.hpp"
 
 namespace tenure::memory {

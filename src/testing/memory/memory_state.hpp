@@ -1,4 +1,4 @@
-/// What a World holds, and which faults strike whoever asks it. Every member is guarded by the mutex.
+/// The contents of a World, and the faults that strike its callers. Every member is guarded by the mutex.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace tenure::memory {
 
-/// 0 is who claimed; its lanes are 1, 2, …
+/// 0 is the claimer itself; its lanes are 1, 2, …
 using Lane = std::int64_t;
 
 /// What outlives a server's restart.
@@ -26,7 +26,7 @@ struct Kept {
   storage::QueueOwner owner;              // who consumes the queue
   std::map<std::int64_t, Message> queue;  // by position: messages leave it in any order
   std::int64_t lastPosition = 0;
-  std::map<std::string, std::vector<NewMessage>> others;  // queues that nobody here consumes, by name
+  std::map<std::string, std::vector<NewMessage>> others;  // queues without a consumer here, by name
   std::optional<TermIdentity> reader;                     // the term that brings due messages to the queue
   struct Place {                                          // of a message that waits for its time
     std::string queue;
@@ -78,8 +78,8 @@ struct State {
   bool hasOtherQueues = false;               // to which messages may be sent
   std::set<std::string> closedQueues;        // to which nothing may be sent
   bool recognizesNoLostClaim = false;        // a mutant's: what it has written looks a stranger's
-  bool promotesItself = true;                // false: whoever uses its sources promotes in requests of its own
-  std::function<void()> beforeNextCommit;    // somebody else is faster
+  bool promotesItself = true;                // false: users of its sources promote in requests of their own
+  std::function<void()> beforeNextCommit;    // another writer is faster
   std::string server;                        // that answers
   storage::Limits limits{
       .looksAreDear = true, .keepsQueue = true, .keepsScheduled = true};  // a look at a key costs as much as making it

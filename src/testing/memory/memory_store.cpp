@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "storage/records.hpp"
-#include "storage/scheduled/waiting_rows.hpp"
+#include "storage/waiting_rows.hpp"
 
 namespace tenure::memory {
 
@@ -204,7 +204,7 @@ Result<scheduled::IWaitingRoom::Promoted> WaitingRoom::promote(WallTime until, s
   return promoted;
 }
 
-/// Its term reads the queue, and no newer one has claimed.
+/// Whether our term reads the queue, and no newer one has claimed.
 bool WaitingRoom::mayPromote() const {
   const Kept& kept = state_.kept;
   const bool isReader = kept.reader && kept.reader->token == term_.token &&

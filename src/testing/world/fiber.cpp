@@ -46,7 +46,7 @@ Fiber::Fiber() : stack_(takeStack()) {}
 Fiber::~Fiber() {
   TENURE_ASSERT(!underWay());
 #if TENURE_FIBER_ASAN
-  // Its outermost frames were never left; what they poisoned must not be found by the next owner.
+  // The outermost frames were never left; the next owner must not find what they poisoned.
   ASAN_UNPOISON_MEMORY_REGION(stack_, stackSize);
 #endif
   spareStacks().push_back(stack_);

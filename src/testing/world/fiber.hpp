@@ -1,6 +1,6 @@
 /// A stack of its own for code that blocks: the career's phases run on it, and where they would wait for a server or
-/// for time they leave it, and come back when the simulated moment has come. One thread, no parallelism: whoever
-/// resumes a fiber goes on when the fiber suspends.
+/// for time they leave it, and come back when the simulated moment has come. One thread, no parallelism: the
+/// caller of resume() goes on when the fiber suspends.
 #pragma once
 
 #include <ucontext.h>
@@ -28,7 +28,7 @@ class Fiber {
   bool underWay() const noexcept { return static_cast<bool>(work_); }
   bool running() const noexcept { return running_; }
 
-  /// From inside: back to whoever resumed.
+  /// From inside: returns to the caller of resume().
   void suspend();
 
  private:

@@ -31,7 +31,7 @@ class Life final : private career::IPhaseWorker {
     world_.alive.insert(pid_);
     election_.start();
   }
-  /// Its stacks are unwound, and nothing of it runs any more.
+  /// The stacks are unwound, and nothing of the process runs any more.
   ~Life() override {
     world_.alive.erase(pid_);
     client_.reset();

@@ -125,7 +125,7 @@ class FiberThread final : public IThread {
       over.request_stop();
     });
   }
-  /// Of a dead process nobody comes home; it may be destroyed by now.
+  /// Threads of a dead process never end; the process may be destroyed by now.
   void join() override {
     while (*alive_ && !over_.stop_requested()) process_.waitUntil(process_.now() + veryLong, over_.get_token());
   }

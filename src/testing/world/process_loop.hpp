@@ -49,22 +49,22 @@ class ProcessLoop final : public ILoop, public IThreads {
   void hang() { hung_ = true; }
   void unhang();
   void stepWall(std::chrono::milliseconds by) noexcept { wallStep_ += by; }
-  /// Its clocks stood still: what they say of a lease is worth nothing.
+  /// The machine's clocks stood still: what they say of a lease is worth nothing.
   bool clockHasStopped() const noexcept { return stoodStill_ > Duration::zero() || stoppedAt_.has_value(); }
 
   // --- its career thread, and its lanes
 
   /// Begins it on the career thread, as soon as the process moves.
   void runOnFiber(Task work) { strands_.front()->run(std::move(work)); }
-  /// As Strand::call, of whoever asks.
+  /// As Strand::call, on the strand of the calling fiber.
   void callFromFiber(Duration there, Duration back, bool here, const Task& operation) const {
     current().call(there, back, here, operation);
   }
   /// For people: what each of its threads is about.
   std::string describe() const;
-  /// Whoever asks is one of its fibers.
+  /// Whether the caller is one of its fibers.
   bool running() const noexcept;
-  /// Whoever asks is a lane's fiber.
+  /// Whether the caller is a lane's fiber.
   bool inLane() const noexcept;
   std::unique_ptr<IThread> start(std::function<void()> work) override;
   std::unique_ptr<ILock> makeLock() override;
@@ -79,7 +79,7 @@ class ProcessLoop final : public ILoop, public IThreads {
 
   ILoop& world() const noexcept { return *world_; }
   const std::shared_ptr<bool>& alive() const noexcept { return alive_; }
-  /// One of them is down.
+  /// One strand is down.
   void down();
 
  private:

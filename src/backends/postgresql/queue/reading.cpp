@@ -15,7 +15,7 @@
 #include "backends/shared/cut_off.hpp"
 #include "base/assert.hpp"
 #include "storage/fenced_transaction.hpp"
-#include "storage/scheduled/waiting_rows.hpp"
+#include "storage/waiting_rows.hpp"
 
 namespace tenure::postgresql {
 

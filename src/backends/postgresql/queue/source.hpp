@@ -29,10 +29,10 @@ class Source final : public ReadingSource {
  private:
   Result<void> own(const TermIdentity& term) override;
   void forget() noexcept override { ahead_.clear(); }
-  /// What came ahead, and what is there now, after the cursor, which both move.
+  /// The messages after the cursor: first those read ahead, then those in the table now. Moves the cursor.
   Result<std::vector<Message>> look(std::size_t max);
   Result<void> ask(std::size_t max);
-  /// Those that have arrived, where that is asked for. False: they have to be read again.
+  /// Gives numbers to the messages in `ahead_`, if configured. False: they have to be read again.
   Result<bool> number();
   Result<void> sleep(BootTime deadline, const std::stop_token& stop);
   void askAhead(std::size_t max);
@@ -41,7 +41,7 @@ class Source final : public ReadingSource {
 
   scheduled::Promoter promoter_;
   std::int64_t cursor_ = 0;    // position of the last message that has arrived
-  std::deque<Message> ahead_;  // those that have arrived and were not handed out
+  std::deque<Message> ahead_;  // arrived, not handed out yet
 };
 
 }  // namespace tenure::postgresql

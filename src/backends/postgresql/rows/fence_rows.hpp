@@ -2,15 +2,15 @@
 /// storage/fence.hpp.
 ///
 /// The fence's row is the lock that orders claims and commits: a claim and a commit both change it, so whichever comes
-/// second waits for the first and then sees it (READ COMMITTED compares the condition again with the new row). What
-/// only reads it before a decision takes FOR UPDATE; FOR KEY SHARE would let a change pass and is never used.
+/// second waits for the first and then sees it (READ COMMITTED compares the condition again with the new row). A
+/// read before a decision takes FOR UPDATE; FOR KEY SHARE would let a change pass and is never used.
 ///
 /// A lane's commits take the row FOR SHARE, which claims wait for and other lanes do not, and count in a row of the
 /// lane's own.
 ///
-/// Row locks are not fair: whoever shares a row overtakes whoever waits to have it alone, so that short transactions
-/// that overlap would keep a claim out for ever. Therefore each of ours first waits for its turn at an advisory lock,
-/// which is queued for. It is for fairness alone: what is safe, the row decides.
+/// Row locks are not fair: a transaction that shares a row overtakes one that waits to have it alone, so that short
+/// ones that overlap would keep a claim out for ever. So each of ours first waits for its turn at an advisory lock,
+/// which is queued for. It is for fairness alone; safety rests on the row.
 #pragma once
 
 #include <cstdint>
@@ -47,33 +47,33 @@ Command awaitTurn(const std::string& election, Turn turn);
 /// The same against everybody, whatever they did not queue for, and for all elections: new holders of a row lock wait
 /// behind it. After our turn.
 Command lockFenceTable();
-/// What comes after it in this transaction may take what is left of `limit` since the transaction began.
+/// The commands after it may take what is left of `limit`, counted from the transaction's beginning.
 Command withinLimit(std::chrono::milliseconds limit);
 
 /// One row in a healthy database; none otherwise. Its `seq` and `change` are the lane's.
 Command selectFence(const std::string& election, Lane lane = {});
-/// The same, and nobody may change it until this transaction ends.
+/// The same; the row cannot be changed by others until this transaction ends.
 Command lockFence(const std::string& election);
-/// The same, against claims only.
+/// The same, but only claims are kept out.
 Command shareFence(const std::string& election);
-/// The lane's own row: its token, `seq` and `change`. Nobody counts in it until this transaction ends.
+/// The lane's own row: its token, `seq` and `change`. Others cannot count in it until this transaction ends.
 Command lockLane(const std::string& election, std::int64_t lane);
-/// Those of every election.
+/// The fences of every election.
 Command selectFences();
 std::vector<storage::StoredFence> fencesFrom(const Answer& rows);
-/// Without whose the queue is.
+/// Without the queue's owner.
 storage::FenceFound foundIn(const Answer& rows);
 
 /// Number and owner of a queue; no row when there is none, several where several of that name are kept elsewhere.
 Command selectQueue(const storage::WhichQueue& queue);
 /// Number 0 where there is none.
 Queue queueFrom(const Answer& row);
-/// Only when nobody owns it.
+/// Makes the term's election the owner of a queue that has none.
 Command takeQueue(std::int64_t queue, const TermIdentity& term);
 
 /// A first claim, of an election that has no row; changes nothing when another one was faster.
 Command addFence(const storage::Fence& fence);
-/// A later one.
+/// A later claim.
 Command writeFence(const storage::Fence& fence);
 /// As the term's lane leaves it by joining the claim.
 Command writeLane(const storage::Fence& fence, std::int64_t lane);
@@ -86,7 +86,7 @@ inline constexpr std::string_view fencedState = "22012";
 
 /// The table of the fence is gone.
 bool isFenceTableGone(const Failure& failure) noexcept;
-/// Its error, or fenceLost where it is.
+/// The failure's error, or fenceLost where the fence's table is gone.
 Error errorOf(const Failure& failure);
 
 /// As an operator's rebase leaves it.

@@ -1,5 +1,5 @@
-/// What the source of a user's table has handed out and nobody has acknowledged yet, and what a commit that does so has
-/// to mark. It is known by its messages' positions, which are never given twice.
+/// The rows of a user's table that its source has handed out and that are not acknowledged yet, and the marks that an
+/// acknowledging commit sets on them. A row is known by its message's position, which is never given twice.
 ///
 /// Beside the table's rows there are skips (skipHeader): they wait among the queue's own messages.
 ///
@@ -24,7 +24,7 @@ class HandedOut {
  public:
   /// An attachment to this queue begins: nothing is handed out.
   void begin(OutboxRows rows, std::int64_t queue);
-  /// It is over. Its rows may be handed out again; a commit that is under way still marks them.
+  /// The attachment is over. Its rows may be handed out again; a commit that is under way still marks them.
   void end();
 
   /// The position of the row with this id, which is handed out from now on.
@@ -44,7 +44,7 @@ class HandedOut {
   Marks marksFor(const storage::WriteSet& writes) const;
   /// The same for messages that are acknowledged without a transaction of their store.
   Marks marksFor(std::span<const std::int64_t> positions) const;
-  /// Their commit has landed, and has changed so many rows. A row that is gone is no failure.
+  /// The marks' commit has landed, and has changed `changed` rows. A row that is gone is no failure.
   ///
   /// Errors:  configurationRefused   a row waits as before, and would be delivered again and again
   Result<void> committed(Connection& connection, const Marks& marks, std::int64_t changed);

@@ -17,10 +17,10 @@ constexpr const char* appendAll =
     "  unnest($3::bytea[], $4::bytea[], $5::bytea[], $6::text[]) WITH ORDINALITY AS m(id, grp, body, headers, i))"
     " SELECT pg_notify($8, '') FROM place";
 
-// The same with numbers. Whoever sends waits, in this order, for whoever sends the same id, a message of the same
-// group, and to the same queue, each of them sorted: two producers cannot wait for each other, and a group's numbers
+// The same with numbers. A producer locks the ids of its messages, then their groups, then the queue; ids and groups
+// are sorted. With this one order, two producers cannot wait for each other (deadlock), and a group's numbers
 // are given, stored and committed in one order. An id that is there already (or comes twice at once) is left out before
-// anything is counted; whoever is later with it waits to see whether the first one's is committed.
+// anything is counted; a second producer of an id waits until the first one commits or rolls back.
 constexpr const char* appendNumbered =
     "WITH sending AS (SELECT * FROM unnest($3::bytea[], $4::bytea[], $5::bytea[], $6::text[])"
     "  WITH ORDINALITY AS m(id, grp, body, headers, i)),"
@@ -123,7 +123,7 @@ Command deleteByPosition(std::int64_t queue, std::vector<std::int64_t> positions
   const std::int64_t first = positions.front();
   const std::int64_t last = positions.back();
   if (first == last) return command("DELETE FROM tenure_message WHERE queue = $1 AND n = $2", queue, first);
-  if (last - first + 1 == static_cast<std::int64_t>(positions.size()))  // nobody else's can lie between them
+  if (last - first + 1 == static_cast<std::int64_t>(positions.size()))  // no other message lies between them
     return command("DELETE FROM tenure_message WHERE queue = $1 AND n BETWEEN (SELECT $2) AND (SELECT $3)", queue,
                    first, last);
   Array places(TypeId::bigint);

@@ -23,8 +23,8 @@ struct QueuePlace {
 /// The first messages of the queue, but for those at the places that are `taken`.
 Command selectFirst(std::int64_t queue, std::span<const std::int64_t> taken, std::size_t max);
 
-/// To its end, as one statement: all of them arrive with it, and only then is the queue's row locked, so that a
-/// producer that stops in the middle of sending holds nobody up. Errors: invalidArgument, of headers that are not
+/// Appends in one statement. The queue's row is locked only when all messages have reached the server, so that a
+/// producer that stops in the middle of sending blocks no other. Errors: invalidArgument, of headers that are not
 /// UTF-8.
 Result<Command> appendTo(const QueuePlace& queue, std::span<const NewMessage> messages);
 /// The same with numbers; the second column of the answer says how many were left out because their ids were there.

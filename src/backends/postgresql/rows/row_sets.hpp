@@ -33,7 +33,7 @@ class RowSets {
   /// `besideOthers`: other lanes commit at the same time.
   explicit RowSets(bool besideOthers) : besideOthers_(besideOthers) {}
 
-  /// Whose rows are meant, in tables that hold those of several.
+  /// The owner of the rows, in tables that hold rows of several queues or elections.
   struct Owner {
     std::int64_t queue = 0;
     std::string election{};

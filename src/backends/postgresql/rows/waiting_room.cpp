@@ -6,7 +6,7 @@
 #include "backends/postgresql/rows/fence_rows.hpp"
 #include "backends/postgresql/rows/row_sets.hpp"
 #include "storage/records.hpp"
-#include "storage/scheduled/waiting_rows.hpp"
+#include "storage/waiting_rows.hpp"
 
 namespace tenure::postgresql {
 namespace {

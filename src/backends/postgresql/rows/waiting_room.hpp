@@ -80,7 +80,7 @@ class WaitingRoom final : public scheduled::IWaitingRoom {
   Result<std::optional<Promoted>> moveAll(std::size_t atMost);
   Result<Due> dueMessages(WallTime until, std::size_t atMost);
   Result<storage::WaitingPage> lock(const Due& due);
-  /// Those of the locked messages that need not wait for one that another transaction has locked.
+  /// Leaves out the messages that have to wait for one that another transaction has locked.
   storage::WaitingPage movable(const Due& due, storage::WaitingPage locked);
   Result<Promoted> move(const storage::WaitingPage& page);
   Result<Promoted> commit(std::vector<Command> before, std::size_t messages, std::size_t timed);

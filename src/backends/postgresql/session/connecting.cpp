@@ -194,7 +194,7 @@ Result<pg_conn*> tryPlace(const Options& options, const Words& words, backends::
   return sound.error();
 }
 
-/// Its share of the time that is left for all of them.
+/// One server's share of the time that is left for all of them.
 Duration limitOf(const Options& options, const AnswerTimer* timer, std::size_t placesLeft) {
   if (timer == nullptr || timer->deadline() == BootTime::max()) return options.connectLimit;
   return std::min<Duration>(options.connectLimit,

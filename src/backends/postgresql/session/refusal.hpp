@@ -22,7 +22,7 @@ namespace tenure::postgresql {
 /// Pure. Source: PostgreSQL's appendix "Error Codes".
 Errc meaningOf(std::string_view sqlState) noexcept;
 
-/// The server's state rather than the statement decided: the transaction is over, whoever's statement it was.
+/// Whether the server's state, not the statement, caused the failure: then the whole transaction is over.
 bool endsTransaction(Errc meaning) noexcept;
 
 /// Whether a COMMIT failed because of the server or its operator. If not, the transaction broke a rule that is checked

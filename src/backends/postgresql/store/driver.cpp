@@ -127,7 +127,7 @@ Result<std::vector<storage::StoredFence>> Driver::fences() {
   return fencesFrom(read.answers[0]);
 }
 
-/// Whoever waits for its turn behind the term that has replaced it is stale, and not held up.
+/// A busy store may hide a lost fence: a term that waited behind its successor is stale.
 Error Driver::refusedAtFence(Connection& connection, const Failure& failure, const Fence& expected) {
   if (failure.sqlState == fencedState) return {Errc::staleTerm, {}};
   if (!failure.error.is(Errc::storeBusy) || connection.isLost()) return errorOf(failure);
@@ -391,7 +391,7 @@ Result<Committed> Driver::failed(Connection& connection, const Failure& failure,
 
 std::unique_ptr<storage::ISqlTransaction> Driver::open() { return std::make_unique<OpenTransaction>(*this); }
 
-// The claim of a driver: bounded whatever it waits for, and through in spite of whoever holds it up.
+// The claim of a driver: bounded in time, and able to end sessions of older terms that hold it up.
 
 namespace {
 
@@ -473,8 +473,8 @@ Result<void> Driver::claimPatiently(const Term& term, const ClaimJudge& judge) {
   while (isHeldUp(written) && BootClock::now() < limit + afterLimit && makeRoom(term, start, ended)) {
     const milliseconds round = whom == Against::queue ? oneRound : longRound;
     written = claimBefore(term, judge, std::min(limit + afterLimit, BootClock::now() + round), whom);
-    // Whoever was ended may be back, and lock the row before us. By turns, because other elections may be in the way of
-    // the table's lock, and have to wait for it.
+    // An ended session may be back, and lock the row before us, so the table's lock is tried too. Only by turns: it
+    // waits for other elections, and they for it.
     whom = whom == Against::queue ? Against::everybody : Against::queue;
   }
   if (isHeldUp(written)) tellHolder(term, written.error());
@@ -529,7 +529,7 @@ Result<void> Driver::judgeAndWrite(Connection& connection, const TermIdentity& t
   return commitOf(connection);
 }
 
-/// False when nobody who may be ended is in the way. Whoever was ended may be back, so there is more than one round.
+/// False when the lock's holder may not be ended. An ended session may come back, so several rounds may be needed.
 bool Driver::makeRoom(const Term& term, BootTime since, std::set<std::int64_t>& ended) {
   const auto connection = session_.reach(term.identity());
   if (!connection) return false;
@@ -542,7 +542,7 @@ bool Driver::makeRoom(const Term& term, BootTime since, std::set<std::int64_t>& 
     if (!evicted->empty()) return true;
   }
   const auto holder = Session::holderOfFence(**connection, term.identity().election);
-  return holder && holder->process == 0;  // it has let go
+  return holder && holder->process == 0;  // the lock was released
 }
 
 void Driver::tellHolder(const Term& term, const Error& why) {

@@ -2,7 +2,7 @@
 ///
 ///   claim     BEGIN · wait for its turn, read the queue's owner, lock the fence's row · ask what it shall be · write ·
 ///             COMMIT; not through within Options::lockLimit, whatever it waited for: for a second more, end the
-///             sessions of older terms, and again, by turns with the whole table locked (claiming.cpp)
+///             sessions of older terms, and again, by turns with the whole table locked
 ///   commit    BEGIN · turn · pass the fence · one statement for all rows of a kind (row_sets.hpp) · what is in work ·
 ///             a look at what will be asked for next · COMMIT: one journey, in which nothing is done behind a failure
 ///   open      the same, with a handler's statements in between (open_transaction.hpp)

@@ -91,7 +91,7 @@ Result<void> lookAtQueue(Connection& connection, const Options& options, Inspect
   return {};
 }
 
-/// Who may send with the functions. True: this role may.
+/// Reports which roles may send with the functions. True: this role may.
 Result<bool> lookAtSending(Connection& connection, Inspection& found) {
   const Result<bool> ours = hasSendFunctions(connection);
   if (!ours) return ours.error();

@@ -12,7 +12,7 @@
 ///
 /// A mark is a place in what is kept back; it becomes a savepoint when something behind it is sent before the commit.
 /// PostgreSQL undoes everything back to a savepoint when a statement fails, so a statement that is asked for needs one
-/// right before it: the mark itself while nothing came after it, else one of its own. Whoever swallows an error finds
+/// right before it: the mark itself while nothing came after it, else one of its own. After an error a handler finds
 /// the transaction as it was before that statement.
 #pragma once
 

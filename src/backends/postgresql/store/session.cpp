@@ -144,7 +144,7 @@ Result<Session::Holder> Session::holderOfFence(Connection& connection, const Ele
       election.value);
   if (!holders) return holders.error();
   if (holders->rows() == 0) return Holder{};
-  // Where the whole table is held, nobody can be excused.
+  // If the whole table is locked, its elections cannot be read, and no holder is ruled out.
   const Exchange others = connection.exchange(
       std::vector{beginTransaction(), withinLimit(lookLimit),
                   command("SELECT election FROM tenure_fence WHERE election <> $1", election.value)});

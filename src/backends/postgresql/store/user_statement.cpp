@@ -80,7 +80,7 @@ class Translator {
 
   std::size_t lineComment() const noexcept { return std::min(sql_.find('\n', at_), sql_.size()) - at_; }
 
-  /// They nest.
+  /// Block comments nest.
   std::size_t blockComment() const noexcept {
     int depth = 0;
     for (std::size_t i = at_; i + 1 < sql_.size(); ++i) {

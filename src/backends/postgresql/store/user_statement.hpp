@@ -3,7 +3,7 @@
 ///
 /// Refused: more or less than one statement; what begins, ends or marks a transaction, changes a setting, changes the
 /// protocol (COPY) or the session; and any mention of Tenure's own tables. It is a guard against slips, not against
-/// malice: a function or DO block can build SQL that nobody sees here. (It cannot end the transaction, and the fence's
+/// malice: a function or DO block can build SQL that is not seen here. (It cannot end the transaction, and the fence's
 /// row is compared again by every commit.)
 ///
 /// Pure. Source: PostgreSQL's lexical structure: quotes, E'' escapes, dollar quotes, nested comments, casts by ::.

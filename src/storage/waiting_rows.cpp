@@ -1,4 +1,4 @@
-#include "storage/scheduled/waiting_rows.hpp"
+#include "storage/waiting_rows.hpp"
 
 #include <algorithm>
 
