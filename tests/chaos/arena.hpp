@@ -62,7 +62,7 @@ class Arena {
   std::vector<Member>& members() noexcept { return members_; }
   const history::Writer& history() const noexcept { return history_; }
 
-  /// The replica as leader, waiting until there is one.
+  /// The replica that leads, waiting until there is one.
   Member& leader();
   Member& standby();
   Course& course();

@@ -13,7 +13,7 @@ namespace tenure::history {
 /// What the faults of one kind cost.
 struct KindDowntime {
   std::size_t faults = 0;
-  /// Of those after which another term came into leadership before the next fault struck, sorted.
+  /// Times until another term began, of faults after which one did before the next fault struck; sorted.
   std::vector<std::chrono::nanoseconds> untilNextTerm;
   /// The longest time without a commit while a fault of this kind, or its repair, went on.
   std::chrono::nanoseconds longestPause{};

@@ -105,7 +105,7 @@ inline remove(c) {
 /* One write: the heir's znode is there, the marker is as it was read; those between go, and so does the leader. */
 inline passBaton() {
 #ifndef BATON_BY_NAME
-  assert(znode[heir]); /* who takes office is a candidate at that moment */
+  assert(znode[heir]); /* who becomes leader is a candidate at that moment */
 #endif
   k = own;
   do
@@ -257,7 +257,7 @@ marking:
 #endif
 #endif
 #if !defined(NO_OWN_CHECK) && !defined(BLIND_MARK)
-       assert(znode[own]); /* who takes office is a candidate at that moment */
+       assert(znode[own]); /* who becomes leader is a candidate at that moment */
 #endif
        marker = own; busy = true;
        version++;

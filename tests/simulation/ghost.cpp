@@ -93,7 +93,7 @@ void Ghost::ended(FencingToken token, bool clean) {
 
 void Ghost::stateRead(FencingToken token) { readAt_.try_emplace(token, commits_.size()); }
 
-void Ghost::committed(FencingToken token, const Booking& booking, BootTime now) {
+void Ghost::committed(FencingToken token, const PendingWrites& booking, BootTime now) {
   now_ = now;
   if (clean_.contains(token)) violated("S1: term " + name(token) + " has committed after it has handed over");
   if (token < highest_) violated("S1: term " + name(token) + " has committed after the claim of " + name(highest_));
@@ -101,9 +101,10 @@ void Ghost::committed(FencingToken token, const Booking& booking, BootTime now) 
     if (commits_[i] != token)
       violated("S4: term " + name(token) + " has committed on what it read before a commit of " + name(commits_[i]));
   commits_.push_back(token);
-  for (const Booking::Effect& one : booking.effects) effect(token, one);
+  for (const PendingWrites::Effect& one : booking.effects) effect(token, one);
   checkHistory(booking);
-  for (const Booking::Attempt& one : booking.attempts) attempts_.recorded(one.id, one.attempts, one.charge, one.blocks);
+  for (const PendingWrites::Attempt& one : booking.attempts)
+    attempts_.recorded(one.id, one.attempts, one.charge, one.blocks);
   for (const Times::Change& one : booking.times) complain(times_.changed(one));
   complain(numbers_.committed(booking.numbers));
   if (const auto& inWork = booking.inWork) {
@@ -114,7 +115,7 @@ void Ghost::committed(FencingToken token, const Booking& booking, BootTime now) 
   for (const Message& message : booking.acknowledged) acknowledged(message);
 }
 
-void Ghost::effect(FencingToken token, const Booking::Effect& effect) {
+void Ghost::effect(FencingToken token, const PendingWrites::Effect& effect) {
   if (effect.noted && takesFirst()) return ran(effect);
   attempts_.settled(effect.id);
   const auto found = messages_.find({effect.id.value, effect.body, isKeyless() ? effect.copy : 0});
@@ -138,7 +139,7 @@ void Ghost::effect(FencingToken token, const Booking::Effect& effect) {
 /// What has no key of its own (its id is another message's, or there are none) becomes a dead letter again if its
 /// acknowledgement did not get through. Without keys it may have its effect again as well, but not by the same line of
 /// work.
-void Ghost::repeated(FencingToken token, const Booking::Effect& effect, Known& known, bool sameCopy) {
+void Ghost::repeated(FencingToken token, const PendingWrites::Effect& effect, Known& known, bool sameCopy) {
   const bool letters = known.fate == MessageFate::dead && effect.fate == MessageFate::dead;
   const bool mayComeAgain = !known.acknowledged || known.returned;
   const bool isAcknowledged = effect.copy != 0 ? acknowledged_.contains(effect.copy) : known.acknowledged;
@@ -158,7 +159,7 @@ void Ghost::repeated(FencingToken token, const Booking::Effect& effect, Known& k
 }
 
 /// At most once: its key was its end, as far as the queue goes.
-void Ghost::ran(const Booking::Effect& effect) {
+void Ghost::ran(const PendingWrites::Effect& effect) {
   const Instance& instance = copies_.at(effect.copy);
   Known& known = messages_.at(instance);
   if (std::exchange(known.ran, true)) violated("G3: " + instance.id + " has a second effect");
@@ -172,10 +173,10 @@ void Ghost::extendChain(const Known& known) {
   sent_.insert(known.message.id.value);
 }
 
-void Ghost::refused(int process, bool inLane, const Booking& booking, BootTime now) {
+void Ghost::refused(int process, bool inLane, const PendingWrites& booking, BootTime now) {
   constexpr std::size_t most = 16;
   Refused of{process, {}};
-  for (const Booking::Effect& effect : booking.effects) {
+  for (const PendingWrites::Effect& effect : booking.effects) {
     of.second.push_back(effect.id);
     if (effect.fate != MessageFate::done) continue;
     history_.ended(effect.id, Outcome::failed("refused"));
@@ -188,10 +189,10 @@ void Ghost::refused(int process, bool inLane, const Booking& booking, BootTime n
   if (times.size() > most) violated("busy: a commit is refused again and again, without a wait between");
 }
 
-void Ghost::wentOn(int process, const Booking& booking) {
+void Ghost::wentOn(int process, const PendingWrites& booking) {
   const auto isOf = [&](const MessageId& id) {
-    return std::ranges::count(booking.effects, id, &Booking::Effect::id) +
-               std::ranges::count(booking.attempts, id, &Booking::Attempt::id) >
+    return std::ranges::count(booking.effects, id, &PendingWrites::Effect::id) +
+               std::ranges::count(booking.attempts, id, &PendingWrites::Attempt::id) >
            0;
   };
   std::erase_if(refusals_, [&](const auto& each) {
@@ -210,9 +211,9 @@ void Ghost::keysForgotten(std::span<const MessageId> ids, BootTime now) {
   }
 }
 
-void Ghost::checkHistory(const Booking& booking) {
+void Ghost::checkHistory(const PendingWrites& booking) {
   std::vector<MessageId> effects;
-  for (const Booking::Effect& effect : booking.effects)
+  for (const PendingWrites::Effect& effect : booking.effects)
     if (effect.fate == MessageFate::done) effects.push_back(effect.id);
   complain(history_.committed(booking.log, effects));
 }
@@ -244,7 +245,7 @@ int Ghost::placeOf(int copy) const {
 
 /// Nobody dies for nothing: each attempt that counts against a message was one, or the end of a term that had it in
 /// work.
-void Ghost::checkDeath(const Booking::Effect& effect, const Known& known) {
+void Ghost::checkDeath(const PendingWrites::Effect& effect, const Known& known) {
   if (effect.attempts > known.starts + uncleanEnds())
     violated("S9: " + effect.id.value + " is dead after " + std::to_string(effect.attempts) + " attempts, but had " +
              std::to_string(known.starts) + " and " + std::to_string(uncleanEnds()) + " terms ended uncleanly");

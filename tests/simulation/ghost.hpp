@@ -45,7 +45,7 @@
 namespace tenure::simulation {
 
 /// What a transaction would do to the world if it were committed.
-struct Booking {
+struct PendingWrites {
   struct Effect {
     MessageId id;
     MessageFate fate = MessageFate::done;
@@ -64,7 +64,7 @@ struct Booking {
   std::vector<Effect> effects;
   std::vector<Attempt> attempts;
   std::vector<LoggedAttempt> log;
-  NumbersBooking numbers;
+  NumbersWrites numbers;
   std::optional<Attempts::InWork> inWork;  // who may be in work after it
   std::vector<Message> acknowledged;
   std::vector<Times::Change> times;
@@ -109,11 +109,11 @@ class Ghost {
   void came(const NewMessage& message, bool skipped);
   void claimed(FencingToken token, const CandidateUuid& by);
   void stateRead(FencingToken token);
-  void committed(FencingToken token, const Booking& booking, BootTime now);
+  void committed(FencingToken token, const PendingWrites& booking, BootTime now);
   /// The store is well, and does not take it: as often in so short a time nobody asks who waits between.
-  void refused(int process, bool inLane, const Booking& booking, BootTime now);
+  void refused(int process, bool inLane, const PendingWrites& booking, BootTime now);
   /// A commit of the process has landed.
-  void wentOn(int process, const Booking& booking);
+  void wentOn(int process, const PendingWrites& booking);
   std::string bodyOf(int copy) const { return copies_.at(copy).body; }
   std::vector<MessageId> keys() const { return keys_.all(); }
   /// By the store. Under those ids messages are new again.
@@ -216,11 +216,11 @@ class Ghost {
   bool takesFirst() const noexcept { return options_.delivery == Guarantee::atMostOnce; }
   Instance instanceOf(const NewMessage& message) const;
   void close(Known& known);
-  void effect(FencingToken token, const Booking::Effect& effect);
-  void repeated(FencingToken token, const Booking::Effect& effect, Known& known, bool sameCopy);
-  void ran(const Booking::Effect& effect);
+  void effect(FencingToken token, const PendingWrites::Effect& effect);
+  void repeated(FencingToken token, const PendingWrites::Effect& effect, Known& known, bool sameCopy);
+  void ran(const PendingWrites::Effect& effect);
   void extendChain(const Known& known);
-  void checkHistory(const Booking& booking);
+  void checkHistory(const PendingWrites& booking);
   void checkStart(const Start& start, Known& known);
   void heard(const Start& start, const Outcome& outcome);
   void checkOrder(const Known& known);
@@ -228,7 +228,7 @@ class Ghost {
   void checkPlace(const NewMessage& message, int copy, bool mayBeLate = false);
   int placeOf(int copy) const;
   void checkOverlap(const Handling& start);
-  void checkDeath(const Booking::Effect& effect, const Known& known);
+  void checkDeath(const PendingWrites::Effect& effect, const Known& known);
 
   std::map<Instance, Known> messages_;
   std::map<int, Instance> copies_;

@@ -30,7 +30,7 @@ Complaint Numbers::effect(const NewMessage& message, MessageFate fate) {
   return "N2: " + name(message.group, *number) + " has its effect after number " + std::to_string(before);
 }
 
-Complaint Numbers::committed(const NumbersBooking& booking) {
+Complaint Numbers::committed(const NumbersWrites& booking) {
   for (const KeptMessage& each : booking.kept)
     if (!each.isPast) kept_.insert_or_assign({each.message.group, each.number}, each.message.body);
   for (const auto& of : booking.dropped) {
@@ -46,7 +46,7 @@ Complaint Numbers::committed(const NumbersBooking& booking) {
   return std::nullopt;
 }
 
-Complaint Numbers::moved(const GroupId& id, const GroupTurn& turn, const NumbersBooking& booking) {
+Complaint Numbers::moved(const GroupId& id, const GroupTurn& turn, const NumbersWrites& booking) {
   Group& group = groups_[id];
   if (turn.position < group.position) return "N1: group " + id.value + " goes back";
   bool isGivenUp = false;

@@ -18,7 +18,7 @@
 namespace tenure::simulation {
 
 /// What a transaction writes of numbers, and what it means for them.
-struct NumbersBooking {
+struct NumbersWrites {
   std::vector<std::pair<GroupId, GroupTurn>> turns;
   std::vector<KeptMessage> kept;
   std::vector<std::pair<GroupId, std::int64_t>> dropped;
@@ -29,7 +29,7 @@ class Numbers {
  public:
   /// Each effect of a transaction, in order; then what the transaction writes.
   Complaint effect(const NewMessage& message, MessageFate fate);
-  Complaint committed(const NumbersBooking& booking);
+  Complaint committed(const NumbersWrites& booking);
   /// It waits in the store for its number.
   bool keeps(const NewMessage& message) const;
 
@@ -40,7 +40,7 @@ class Numbers {
     std::set<std::int64_t> past;  // numbers above the position that have come to their end
   };
 
-  Complaint moved(const GroupId& id, const GroupTurn& turn, const NumbersBooking& booking);
+  Complaint moved(const GroupId& id, const GroupTurn& turn, const NumbersWrites& booking);
 
   std::map<GroupId, Group> groups_;
   std::map<std::pair<GroupId, std::int64_t>, std::string> kept_;  // bodies

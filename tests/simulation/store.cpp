@@ -6,7 +6,7 @@
 #include "consumer/values.hpp"
 #include "process.hpp"
 #include "simulation.hpp"
-#include "storage/scheduled/waiting_rows.hpp"
+#include "storage/waiting_rows.hpp"
 #include "testing/memory/memory_state.hpp"
 
 namespace tenure::simulation {
@@ -356,7 +356,7 @@ Result<void> StoreTransaction::commit() {
   const Plan& plan = simulation.plan();
   if (simulation.mutant() == Mutant::ackBeforeCommit) {
     std::vector<MessageId> ids;
-    for (const Booking::Effect& effect : booking_.effects) ids.push_back(effect.id);
+    for (const PendingWrites::Effect& effect : booking_.effects) ids.push_back(effect.id);
     const Result<void> ignored = process_.source().acknowledge(process_.source().given(ids));
     static_cast<void>(ignored);
   }
@@ -387,7 +387,7 @@ Result<void> StoreTransaction::land() {
     simulation.coverage().saw("commit_refused");
     if (simulation.mutant() == Mutant::refusalEndsTerm) committed = Error{Errc::storeFailed, "refused"};
   }
-  if (landed && std::ranges::any_of(booking_.effects, &Booking::Effect::noted))
+  if (landed && std::ranges::any_of(booking_.effects, &PendingWrites::Effect::noted))
     simulation.coverage().saw(plan.consumer.delivery == Guarantee::atMostOnce ? "ran_at_most_once"
                                                                               : "ran_at_least_once");
   if (landed && !booking_.log.empty()) simulation.coverage().saw("attempts_logged");

@@ -2,7 +2,7 @@
 
 #include "process.hpp"
 #include "simulation.hpp"
-#include "storage/scheduled/waiting_rows.hpp"
+#include "storage/waiting_rows.hpp"
 
 namespace tenure::simulation {
 

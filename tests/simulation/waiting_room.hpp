@@ -2,7 +2,7 @@
 /// others cancel and send, and newer terms begin, between the two. The ghost is told what came to the queue.
 ///
 /// Messages without a time are looked for behind the settled bound, as on PostgreSQL; there the promotion has its
-/// number before it sees what there is (at_once.cpp).
+/// number before it sees what there is.
 #pragma once
 
 #include "storage/scheduled/settled_bound.hpp"

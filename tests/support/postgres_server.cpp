@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr const char* superuser = "shim";
+constexpr const char* superuser = "superuser";
 
 std::filesystem::path programs() {
   std::filesystem::path newest;
@@ -164,9 +164,9 @@ std::filesystem::path PostgresServer::entrust(const std::string& name, const std
 }
 
 void PostgresServer::set(const std::string& name, const std::string& value) const {
-  PostgresSession shim = session();
-  shim.ask("ALTER SYSTEM SET " + name + " = '" + value + "'");
-  shim.ask("SELECT pg_reload_conf()");
+  PostgresSession root = session();
+  root.ask("ALTER SYSTEM SET " + name + " = '" + value + "'");
+  root.ask("SELECT pg_reload_conf()");
   // A session is as its server was when it began.
   if (!eventually([&] { return session().ask("SHOW " + name) == value; }, startLimit))
     throw std::runtime_error(name + " does not become " + value);

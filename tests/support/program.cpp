@@ -41,6 +41,7 @@ char stateIn(const std::filesystem::path& folder) {
   dup2(out, STDERR_FILENO);
   // Libraries open descriptors that would be inherited; a connection does not end while a copy of it is open anywhere.
   close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+  for (const char* ofThisShard : {"GTEST_TOTAL_SHARDS", "GTEST_SHARD_INDEX"}) unsetenv(ofThisShard);
   for (const std::string& variable : environment) putenv(const_cast<char*>(variable.c_str()));
   std::vector<char*> argv;
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));

@@ -1,4 +1,4 @@
-/// Terms for tests: as leader from the start, under a lease that only the test ends.
+/// Terms for tests: leading from the start, under a lease that only the test ends.
 #pragma once
 
 #include <chrono>

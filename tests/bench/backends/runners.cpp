@@ -80,7 +80,7 @@ class Filler {
   std::size_t produced_ = 0;
 };
 
-/// A consumer as leader, and whoever wants to know what it has committed.
+/// A consumer that leads, and the threads that want to know what it has committed.
 class Leadership final : public IEventSink {
  public:
   Leadership(test::Replica replica, Handler handler, std::size_t batch) : replica_(std::move(replica)), term_(1) {

@@ -25,7 +25,7 @@ inline std::vector<std::string> idsOf(const std::vector<Message>& messages) {
 
 class SourceSuite : public testing::TestWithParam<Backend> {
  protected:
-  /// A replica as leader that has taken the queue.
+  /// A replica that leads that has taken the queue.
   struct Consumer {
     Replica ends;
     TestTerm term;

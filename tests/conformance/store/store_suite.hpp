@@ -22,7 +22,7 @@ inline Message messageWith(const std::string& id, const std::string& body = "bod
 
 class StoreSuite : public testing::TestWithParam<Backend> {
  protected:
-  /// A replica as leader: its claim is in the store.
+  /// A replica that leads: its claim is in the store.
   struct Leader {
     std::shared_ptr<IFencedStore> store;
     TestTerm term;

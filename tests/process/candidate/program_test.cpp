@@ -70,7 +70,7 @@ TEST_F(CandidateProgram, IsToldWhyNobodyFollows) {
   EXPECT_TRUE(one.events.of<TermEnded>().empty());
 }
 
-TEST_F(CandidateProgram, DoesNothingWithoutATermWhileLeading) {
+TEST_F(CandidateProgram, DoesNothingWithoutATerm) {
   (*two)->handOver(CandidateId{"three"});
   one->handOver();
 

@@ -12,7 +12,7 @@
 #include <set>
 #include <tuple>
 
-#include "process/wiring/places.hpp"
+#include "process/tool/wiring/places.hpp"
 #include "programs/kill_switch.hpp"
 #include "tenure/open.hpp"
 #include "tenure/postgresql.hpp"

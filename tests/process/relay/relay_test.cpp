@@ -1,7 +1,7 @@
 /// From any queue of a database to any place, through the real tool: every message is seen once and in its group's
 /// order behind the target, across a handover and a kill -9.
-#include "process/cli/replica.hpp"
-#include "process/wiring/places.hpp"
+#include "process/tool/cli/replica.hpp"
+#include "process/tool/wiring/places.hpp"
 #include "support/http.hpp"
 
 namespace tenure::test {
@@ -362,7 +362,7 @@ TEST_F(RelayTool, GoesOnWhereItsDatabaseWasDumpedAndRestored) {
   const postgresql::Options& options = shop().options();
   const std::string restored = "restored_" + shop().role();
   PostgresServer::shared().session().ask("CREATE DATABASE " + restored);
-  const std::string server = " -h " + options.host + " -p " + std::to_string(options.port) + " -U shim ";
+  const std::string server = " -h " + options.host + " -p " + std::to_string(options.port) + " -U superuser ";
   Program dump({"/bin/sh", "-c",
                 "pg_dump" + server + "-n " + shop().role() + " " + options.database + " | psql -q -v ON_ERROR_STOP=1" +
                     server + restored},

@@ -5,7 +5,7 @@
 #include <map>
 #include <sstream>
 
-#include "process/cli/replica.hpp"
+#include "process/tool/cli/replica.hpp"
 #include "tenure/values.hpp"
 
 namespace tenure::test {

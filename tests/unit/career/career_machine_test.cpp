@@ -8,7 +8,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// --- as leader
+// --- while leading
 
 TEST(CareerMachine, AnElectionBeginsWithTheInauguration) {
   Rehearsal career;

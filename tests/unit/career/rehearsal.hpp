@@ -27,7 +27,7 @@ class Witness {
     if (const auto* run = std::get_if<RunPhase>(&action)) begin(*run);
     if (std::holds_alternative<Prepare>(action)) {
       EXPECT_FALSE(running_ || preparing_) << "two phases at once";
-      EXPECT_TRUE(terms_.empty() || terms_[term_.value].resigned) << "preparing as leader";
+      EXPECT_TRUE(terms_.empty() || terms_[term_.value].resigned) << "preparing while it leads";
       preparing_ = true;
     }
     if (std::holds_alternative<Resign>(action)) {

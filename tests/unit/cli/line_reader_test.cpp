@@ -38,9 +38,9 @@ class Input {
   std::thread writer_;
 };
 
-std::vector<std::string> linesOf(std::string text, std::size_t longest = 1000) {
+std::vector<std::string> linesOf(std::string text, std::size_t limit = 1000) {
   Input input(std::move(text));
-  LineReader reader(input.descriptor(), longest);
+  LineReader reader(input.descriptor(), limit);
   std::vector<std::string> lines;
   while (true) {
     const auto line = reader.next();

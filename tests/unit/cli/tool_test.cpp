@@ -1,4 +1,4 @@
-/// The command line as a parser sees it. What commands do is tested in tests/process/cli.
+/// The command line as a parser sees it. What commands do is tested in tests/process/tool.
 #include "cli/commands/tool.hpp"
 
 #include <gmock/gmock.h>

@@ -16,14 +16,14 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 using testing::Not;
 
-sqlite::Options accepted(std::string_view text) {
+sqlite::Options acceptedUrl(std::string_view text) {
   const auto url = parseUrl(text);
   const auto options = url ? sqliteOptions(*url) : url.error();
   EXPECT_TRUE(options) << text << ": " << options.error().message();
   return options ? *options : sqlite::Options{};
 }
 
-Error refused(std::string_view url) {
+Error refusedUrl(std::string_view url) {
   const auto backend = parseBackend(url);
   EXPECT_FALSE(backend) << url << " was accepted";
   return backend ? Error{Errc::cancelled} : backend.error();
@@ -54,57 +54,59 @@ TEST(Url, RefusesAPortThatIsNone) {
 }
 
 TEST(QueueUrl, NamesAFileAndAQueue) {
-  const sqlite::Options options = accepted("sqlite:data/orders.db?queue=orders");
+  const sqlite::Options options = acceptedUrl("sqlite:data/orders.db?queue=orders");
 
   EXPECT_EQ(options.file, "data/orders.db");
   EXPECT_EQ(options.queue, "orders");
 }
 
-TEST(QueueUrl, WithoutAQueueItIsTheDefaultOne) { EXPECT_EQ(accepted("sqlite:/var/lib/orders.db").queue, "default"); }
+TEST(QueueUrl, WithoutAQueueItIsTheDefaultOne) { EXPECT_EQ(acceptedUrl("sqlite:/var/lib/orders.db").queue, "default"); }
 
 TEST(QueueUrl, SetsLockLimitAndEviction) {
-  const sqlite::Options options = accepted("sqlite:o.db?lock-limit=250ms&evict=no");
+  const sqlite::Options options = acceptedUrl("sqlite:o.db?lock-limit=250ms&evict=no");
 
   EXPECT_EQ(options.lockLimit, 250ms);
   EXPECT_FALSE(options.evictFrozenHolder);
 }
 
-TEST(QueueUrl, PercentEscapesStandForBytes) { EXPECT_EQ(accepted("sqlite:what%3F%25%20now.db").file, "what?% now.db"); }
+TEST(QueueUrl, PercentEscapesStandForBytes) {
+  EXPECT_EQ(acceptedUrl("sqlite:what%3F%25%20now.db").file, "what?% now.db");
+}
 
 TEST(QueueUrl, RefusesAnEscapeThatIsNone) {
   for (const char* url : {"sqlite:a%", "sqlite:a%2", "sqlite:a%zz"})
-    EXPECT_TRUE(refused(url).is(Errc::invalidArgument));
+    EXPECT_TRUE(refusedUrl(url).is(Errc::invalidArgument));
 }
 
 TEST(QueueUrl, RefusesWhatIsNoUrlAndSaysWhatWasExpected) {
   for (const char* url : {"", "orders.db", ":orders.db", "sqlite:", "sqlite:?queue=a", "sqlite://orders.db",
                           "sqlite:orders.db#top", "sqlite:orders%00.db"}) {
-    const Error error = refused(url);
+    const Error error = refusedUrl(url);
     EXPECT_TRUE(error.is(Errc::invalidArgument)) << url;
     EXPECT_THAT(error.detail, HasSubstr("sqlite:")) << url;
   }
 }
 
-TEST(QueueUrl, RefusesASchemeItDoesNotKnow) { EXPECT_TRUE(refused("mysql://host/db").is(Errc::unsupported)); }
+TEST(QueueUrl, RefusesASchemeItDoesNotKnow) { EXPECT_TRUE(refusedUrl("mysql://host/db").is(Errc::unsupported)); }
 
 TEST(QueueUrl, RefusesAParameterItDoesNotKnow) {
-  EXPECT_THAT(refused("sqlite:o.db?qeue=a").detail, HasSubstr("\"qeue\" is not known: expected queue"));
+  EXPECT_THAT(refusedUrl("sqlite:o.db?qeue=a").detail, HasSubstr("\"qeue\" is not known: expected queue"));
 }
 
 TEST(QueueUrl, RefusesAParameterGivenTwiceOrWithoutAValue) {
-  EXPECT_TRUE(refused("sqlite:o.db?queue=a&queue=b").is(Errc::invalidArgument));
-  EXPECT_TRUE(refused("sqlite:o.db?queue").is(Errc::invalidArgument));
+  EXPECT_TRUE(refusedUrl("sqlite:o.db?queue=a&queue=b").is(Errc::invalidArgument));
+  EXPECT_TRUE(refusedUrl("sqlite:o.db?queue").is(Errc::invalidArgument));
 }
 
 TEST(QueueUrl, RefusesAQueueNameThatIsNone) {
   for (const char* url :
        {"sqlite:o.db?queue=", "sqlite:o.db?queue=..", "sqlite:o.db?queue=a%2Fb", "sqlite:o.db?queue=a b"})
-    EXPECT_TRUE(refused(url).is(Errc::invalidArgument)) << url;
+    EXPECT_TRUE(refusedUrl(url).is(Errc::invalidArgument)) << url;
 }
 
 TEST(QueueUrl, RefusesALockLimitOutOfRange) {
   for (const char* url : {"sqlite:o.db?lock-limit=5", "sqlite:o.db?lock-limit=0s", "sqlite:o.db?lock-limit=1h"})
-    EXPECT_TRUE(refused(url).is(Errc::invalidArgument)) << url;
+    EXPECT_TRUE(refusedUrl(url).is(Errc::invalidArgument)) << url;
 }
 
 TEST(QueueUrl, RefusesAPasswordAndDoesNotRepeatIt) {
@@ -115,7 +117,7 @@ TEST(QueueUrl, RefusesAPasswordAndDoesNotRepeatIt) {
         "jdbc:postgresql://me:s3cret@db/o", "//me:s3cret@db/o", "postgresql://me@corp:12/s3cret@db/o",
         "postgresql://me:12?a=1&s3cret@db/o", "postgresql://me:12?s3cret=x@db/o", "redis://me:1@2/s3cret@cache",
         "redis://[::1]:6379/s3cret@cache", "amqp://mq:5672/me%3As3cret@mq"}) {
-    const Error error = refused(url);
+    const Error error = refusedUrl(url);
     EXPECT_TRUE(error.is(Errc::configurationRefused)) << url;
     EXPECT_THAT(error.message(), HasSubstr("file or the environment"));
     EXPECT_THAT(error.message(), Not(HasSubstr("s3cret")));
@@ -123,6 +125,7 @@ TEST(QueueUrl, RefusesAPasswordAndDoesNotRepeatIt) {
 }
 
 TEST(QueueUrl, AnAtThatFollowsNoColonOrIsAParametersHidesNoPassword) {
+  setenv("TENURE_RABBITMQ_PASSWORD", "of a broker", 1);
   for (const char* url :
        {"amqp://me@mq:5672/v?queue=a@b", "amqp://mq:5672/v?heartbeat=5s&queue=me:a@b", "redis://me@[::1]:6379/0",
         "postgresql://db/o@eu", "sqlite:me@home.db", "postgresql://me@db1,db2:5432/o", "sqlite:12%3A30%40home.db"})
@@ -132,18 +135,18 @@ TEST(QueueUrl, AnAtThatFollowsNoColonOrIsAParametersHidesNoPassword) {
 TEST(QueueUrl, RefusesANulByteHoweverItIsWritten) {
   for (const std::string_view url :
        {std::string_view("redis://ca\0che", 14), std::string_view("redis://cache?queue=%00")})
-    EXPECT_THAT(refused(url).detail, HasSubstr("holds a NUL byte"));
+    EXPECT_THAT(refusedUrl(url).detail, HasSubstr("holds a NUL byte"));
 }
 
 TEST(QueueUrl, EscapesWhatItRepeats) {
-  EXPECT_THAT(refused("sqlite:o.db?queue=\x1b[2J\nb").detail, HasSubstr("\\x1b[2J\\nb"));
+  EXPECT_THAT(refusedUrl("sqlite:o.db?queue=\x1b[2J\nb").detail, HasSubstr("\\x1b[2J\\nb"));
 }
 
 TEST(QueueUrl, RepeatsNothingThatCouldBeAPieceOfAPassword) {
   for (const char* url :
        {"s3cret", "//s3cret", "s3 cret:x", "redis://me:s3cret", "redis://[s3cret", "sqlite:s3cret#", "sqlite:s3cret%",
         "sqlite:s3cret%00", "sqlite:o.db?s3cret", "sqlite:o.db?s3cret+=1", "sqlite:o.db?queue=s3%cret"})
-    EXPECT_THAT(refused(url).message(), Not(HasSubstr("s3"))) << url;
+    EXPECT_THAT(refusedUrl(url).message(), Not(HasSubstr("s3"))) << url;
 }
 
 TEST(StoreUrl, NamesNoQueue) {

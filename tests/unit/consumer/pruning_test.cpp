@@ -35,7 +35,7 @@ TEST(Pruner, OnlyCountsForTheAlarmWhenToldToKeep) {
 
   EXPECT_TRUE(pruner.isDue(true, t0 + 2min));
   EXPECT_EQ(pruner.step(noon).before, WallTime{}) << "nothing is older than that";
-  pruner.did({.looked = 10, .removed = 0, .last = ""}, t0 + 2min);
+  pruner.onPruned({.looked = 10, .removed = 0, .last = ""}, t0 + 2min);
 
   EXPECT_THAT(pruner.takeNews(), SizeIs(1));
 }
@@ -52,7 +52,7 @@ TEST(Pruner, GoesStepByStepAndKeepsItsDistanceWhileMessagesWait) {
   pruner.start(t0);
   const BootTime then = t0 + 2min;
 
-  pruner.did({.looked = 10, .removed = 1, .last = "m"}, then);
+  pruner.onPruned({.looked = 10, .removed = 1, .last = "m"}, then);
 
   EXPECT_EQ(pruner.step(noon).after, "m");
   EXPECT_TRUE(pruner.isDue(true, then));
@@ -64,9 +64,9 @@ TEST(Pruner, RestsAfterAPassAndTellsWhatItDid) {
   Pruner pruner({});
   pruner.start(t0);
   const BootTime then = t0 + 2min;
-  pruner.did({.looked = 10, .removed = 4, .last = "m"}, then);
+  pruner.onPruned({.looked = 10, .removed = 4, .last = "m"}, then);
 
-  pruner.did({.looked = 5, .removed = 1, .last = ""}, then);
+  pruner.onPruned({.looked = 5, .removed = 1, .last = ""}, then);
 
   EXPECT_EQ(pruner.step(noon).after, "");
   EXPECT_FALSE(pruner.isDue(true, then + 9min));
@@ -81,7 +81,7 @@ TEST(Pruner, TooManyKeysRaiseAnAlarmAndNothingElse) {
   Pruner pruner({.keyAlarm = 9});
   pruner.start(t0);
 
-  pruner.did({.looked = 10, .removed = 0, .last = ""}, t0 + 2min);
+  pruner.onPruned({.looked = 10, .removed = 0, .last = ""}, t0 + 2min);
 
   const auto news = pruner.takeNews();
   ASSERT_THAT(news, SizeIs(1));

@@ -69,7 +69,7 @@ class Scene : public testing::Test {
     world.deliver({NewMessage{MessageId{id}, GroupId{}, body, {}}});
   }
 
-  /// A replica as leader under the next token.
+  /// A replica that leads under the next token.
   ConsumerReplica& elect() { return enrol().becomeLeader(); }
   ConsumerReplica& enrol() {
     TermIdentity identity = identityWith(++token);

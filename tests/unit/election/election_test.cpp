@@ -110,7 +110,7 @@ TEST_F(ElectionTest, Row26ALostCreateReplyIsFoundAgain) {
   EXPECT_EQ(view()->candidates.size(), 2U);
 }
 
-TEST_F(ElectionTest, ALostReplyToTheMarkerBecomesLeaderAllTheSame) {
+TEST_F(ElectionTest, ItBecomesLeaderThoughTheReplyToTheMarkerIsLost) {
   const Member a = join("a");
   const Member b = join("b");
   ensemble.loseNextReply(b.client->machine(), RequestKind::multi);
@@ -161,7 +161,7 @@ TEST_F(ElectionTest, ALeaderThatIsCutOffStopsBeforeItsSuccessorBegins) {
   ASSERT_TRUE(until([&] { return b->leads(); }));
 }
 
-TEST_F(ElectionTest, AStaleServerThatAnswersReadsDoesNotKeepALeaderWhileLeading) {
+TEST_F(ElectionTest, AStaleServerThatAnswersReadsDoesNotKeepALeaderLeading) {
   const Member a = join("a");
   const Member b = join("b");
   ensemble.isolate(a.client->server());

@@ -1,4 +1,4 @@
-// Of which earlier terms a new one has to think that their process died as leader.
+// Of which earlier terms a new one has to think that their process died while it led.
 #include "machine_driver.hpp"
 
 namespace tenure::test {

@@ -31,7 +31,7 @@ class PausedElection : public testing::Test {
   MachineDriver machine;
 };
 
-TEST_F(PausedElection, TheFirstReadOfATermFollowsTheWriteThatBecameLeader) {
+TEST_F(PausedElection, TheFirstReadOfATermFollowsTheWriteThatTookTheLeadership) {
   machine.beOldest(10);
   machine.markerIs(idleMarker());
   EXPECT_THROW(machine.lastRead(Subject::pause), std::logic_error);

@@ -31,7 +31,7 @@ TEST(LacksNumber, OnlyWhatHasAGroupAndNoNumberYet) {
 }
 
 TEST(SkipOf, HasTheNumberTheGroupAndTheReasonAndNothingElse) {
-  const auto skip = skipOf(third({{"trace", "1"}, {"tenure-priority", "many"}}), "bad\npriority");
+  const auto skip = messages::skipOf(third({{"trace", "1"}, {"tenure-priority", "many"}}), "bad\npriority");
 
   ASSERT_TRUE(skip);
   EXPECT_EQ(skip->id.value, "m/skip");
@@ -41,7 +41,7 @@ TEST(SkipOf, HasTheNumberTheGroupAndTheReasonAndNothingElse) {
 }
 
 TEST(SkipOf, TakesTheWayOfItsMessageThroughABroker) {
-  const auto skip = skipOf(third({{"tenure-routing-key", "eu"}, {"tenure-exchange", "shop"}}), "why");
+  const auto skip = messages::skipOf(third({{"tenure-routing-key", "eu"}, {"tenure-exchange", "shop"}}), "why");
 
   ASSERT_TRUE(skip);
   EXPECT_THAT(skip->headers,
@@ -49,25 +49,27 @@ TEST(SkipOf, TakesTheWayOfItsMessageThroughABroker) {
 }
 
 TEST(SkipOf, ThereIsNoneForWhatNobodyWaitsFor) {
-  EXPECT_FALSE(skipOf(carrying({}), "why")) << "no number";
-  EXPECT_FALSE(skipOf(carrying({{"tenure-number", "0"}}), "why"));
-  EXPECT_FALSE(skipOf(carrying({{"tenure-number", "three"}}), "why"));
-  EXPECT_FALSE(skipOf(carrying({{"tenure-number", "3"}}, "m", ""), "why")) << "no group";
-  EXPECT_FALSE(skipOf(carrying({{"tenure-past-number", "3"}}), "why"));
+  EXPECT_FALSE(messages::skipOf(carrying({}), "why")) << "no number";
+  EXPECT_FALSE(messages::skipOf(carrying({{"tenure-number", "0"}}), "why"));
+  EXPECT_FALSE(messages::skipOf(carrying({{"tenure-number", "three"}}), "why"));
+  EXPECT_FALSE(messages::skipOf(carrying({{"tenure-number", "3"}}, "m", ""), "why")) << "no group";
+  EXPECT_FALSE(messages::skipOf(carrying({{"tenure-past-number", "3"}}), "why"));
 }
 
-TEST(SkipOf, ThereIsNoneForASkip) { EXPECT_FALSE(skipOf(*skipOf(third(), "why"), "the skip is refused, too")); }
+TEST(SkipOf, ThereIsNoneForASkip) {
+  EXPECT_FALSE(messages::skipOf(*messages::skipOf(third(), "why"), "the skip is refused, too"));
+}
 
 TEST(SkipOf, ItsIdIsOneWhateverTheMessagesIs) {
   for (const std::string& id : {std::string(255, 'a'), std::string(300, 'a'), std::string("nul\0", 4), std::string()}) {
     NewMessage message = third();
     message.id.value = id;
-    const auto skip = skipOf(message, "why");
+    const auto skip = messages::skipOf(message, "why");
     ASSERT_TRUE(skip);
     EXPECT_TRUE(parseMessageId(skip->id.value)) << skip->id.value;
     EXPECT_THAT(skip->id.value, EndsWith("/skip"));
   }
-  EXPECT_EQ(skipOf(carrying({{"tenure-number", "3"}}, std::string(250, 'a')), "why")->id.value.size(), 255U);
+  EXPECT_EQ(messages::skipOf(carrying({{"tenure-number", "3"}}, std::string(250, 'a')), "why")->id.value.size(), 255U);
 }
 
 }  // namespace

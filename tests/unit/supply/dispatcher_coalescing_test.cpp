@@ -88,7 +88,7 @@ TEST_F(DispatcherCoalescing, GivesNothingBeforeALookHasShownWhatElseCame) {
   EXPECT_THAT(taken(2), ElementsAre("b1"));
 }
 
-TEST_F(DispatcherCoalescing, ALookThatBeganBeforeAGroupWasLetGoIsNotEnough) {
+TEST_F(DispatcherCoalescing, ALookThatBeganBeforeAGroupWasReleasedIsNotEnough) {
   look({"a1"});
   EXPECT_THAT(taken(1), ElementsAre("a1"));
   dispatcher.begin(held[1].front());

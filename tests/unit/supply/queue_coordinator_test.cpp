@@ -101,7 +101,7 @@ TEST(QueueCoordinator, WhoWaitsBeginsWhenTheOneInWorkIsDone) {
   EXPECT_EQ(coordinator.enqueue("k").answer(), Entry::block) << "the second is in work now";
 }
 
-TEST(QueueCoordinator, WorkThatIsLetGoIsComplete) {
+TEST(QueueCoordinator, WorkThatIsReleasedIsComplete) {
   Coordinator coordinator;
   { auto forgotten = coordinator.enqueue("k"); }
 

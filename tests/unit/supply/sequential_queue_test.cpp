@@ -60,7 +60,7 @@ TEST(SequentialQueue, GroupsTakeTurns) {
   EXPECT_THAT(takeAll(queue), ElementsAre(1, 9, 2, 3, 4));
 }
 
-TEST(SequentialQueue, WorkThatIsLetGoIsComplete) {
+TEST(SequentialQueue, WorkThatIsReleasedIsComplete) {
   Queue queue(10);
   queue.enqueue("a", 1);
   queue.enqueue("a", 2);
