@@ -54,6 +54,7 @@ TEST(Documents, EachLinkLeadsToAPageAndAHeadingThatAreThere) {
 }
 
 /// What is fenced is shown as it is meant, and can be found by the test that runs it.
+// shows: proof/every-command-these
 TEST(Documents, EachBlockIsRunOrSaysWhyNot) {
   const std::set<std::string> shown{"text", "ini", "toml"}, run{"sh", "cpp", "test"};
   const std::set<std::string> there = test::testsInTheTree();
@@ -68,6 +69,7 @@ TEST(Documents, EachBlockIsRunOrSaysWhyNot) {
   EXPECT_THAT(strange, IsEmpty());
 }
 
+// shows: urls/log-line-time
 TEST(Documents, EachEventHasARowInTheReference) {
   static const std::regex event(R"re(TENURE_EVENT\("(\w+)", (\w+)\))re");
   const std::string reference = test::textOf("docs/reference/events.md");

@@ -16,6 +16,7 @@ std::vector<std::string> testsNamedIn(const std::string& document) {
   return test::found(test::textOf(document), name);
 }
 
+// shows: proof/every-fault-list
 TEST(Scenarios, EveryTestNamedThereIsInTheTree) {
   const std::set<std::string> there = test::testsInTheTree();
   std::vector<std::string> missing;
@@ -44,6 +45,7 @@ std::vector<std::string> rowsOf(const std::string& test) {
 }
 
 /// The forty faults and bad inputs are named by number in their tests, and their rows name these.
+// shows: proof/every-fault-list
 TEST(Rows, EachNamesTheTestsThatCarryItsNumber) {
   static const std::regex line(R"re(\n\| (\d+) \| [^|]+ \| [^|]+ \| [^|]+ \|)re");
   const std::string text = faultsAndScenarios().first;

@@ -36,6 +36,7 @@ TEST(Claim, FirstOnesThatMeetAreOrderedToo) {
   }
 }
 
+// shows: operations/postgresql-next-line
 TEST(Claim, TakesTheSessionThatTheNextInLineHadOpened) {
   PostgresWorld world;
   Leader next(world.options(), 8);
@@ -50,6 +51,7 @@ TEST(Claim, TakesTheSessionThatTheNextInLineHadOpened) {
   EXPECT_THAT(next.put("k", "v"), succeeds());
 }
 
+// shows: operations/postgresql-next-line
 TEST(Claim, DoesNotNeedTheSessionThatTheNextInLineHadOpened) {
   PostgresWorld world;
   Leader next(world.options(), 8);
@@ -88,6 +90,7 @@ TEST(Claim, APreparationWhoseServerSaysNothingEndsWithTheStop) {
   EXPECT_EQ(preparing.wait_for(30s), std::future_status::ready);
 }
 
+// shows: S4
 TEST(Claim, WaitsForACommitThatIsUnderWayAndSeesItsEffect) {
   PostgresWorld world;
   Leader older(world.options(), 7);
@@ -107,6 +110,7 @@ TEST(Claim, WaitsForACommitThatIsUnderWayAndSeesItsEffect) {
   EXPECT_EQ(newer.get("k"), "of the older");
 }
 
+// shows: fence/share-holds-claim
 TEST(Claim, AStatementHoldsTheRowAgainstACheckUnderTheLockAndNotAgainstAForeignKey) {
   PostgresWorld world;
   Leader leader(world.options(), 7);
@@ -168,6 +172,7 @@ struct Older {
   bool committed = false;
 };
 
+// shows: S4
 TEST(Claim, InEveryInterleavingEvictsOrDefeatsAndNeverReadsAStaleBase) {
   std::vector<bool> newsTurn{false, false, false, true, true, true};
   do {
@@ -206,6 +211,7 @@ TEST(Claim, InEveryInterleavingEvictsOrDefeatsAndNeverReadsAStaleBase) {
   } while (std::next_permutation(newsTurn.begin(), newsTurn.end()));
 }
 
+// shows: operations/postgresql-claim-ends
 TEST(Claim, SaysWhomItEvicted) {
   PostgresWorld world;
   Leader older(world.options(), 7);

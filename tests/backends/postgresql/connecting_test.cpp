@@ -201,6 +201,7 @@ TEST_F(Connecting, Row40NoErrorOfAnySortHoldsThePassword) {
 
 // --- whom to trust
 
+// shows: operations/tls-postgresql-trusts
 TEST_F(Connecting, Row21AServerWithTheRightCertificateIsTrusted) {
   const Authority authority;
   authority.certify(server(), "IP:127.0.0.1", "2");
@@ -214,6 +215,7 @@ TEST_F(Connecting, Row21AServerWithTheRightCertificateIsTrusted) {
   EXPECT_EQ((*connection)->ask("SELECT ssl::text FROM pg_stat_ssl WHERE pid = pg_backend_pid()")->text(0, 0), "true");
 }
 
+// shows: operations/tls-postgresql-trusts
 TEST_F(Connecting, Row21AServerUnderAnotherNameIsRefused) {
   const Authority authority;
   authority.certify(server(), "DNS:elsewhere.example", "2");
@@ -265,6 +267,7 @@ TEST_F(Connecting, Row21ACertificateThatVouchesForItselfIsRefused) {
   EXPECT_THAT(tryToConnect(secure), failsWith(Errc::configurationRefused));
 }
 
+// shows: operations/tls-postgresql-trusts
 TEST_F(Connecting, Row20WithoutTlsAtTheServerNothingIsSentInTheClear) {
   const Authority authority;
   server().set("ssl", "off");
@@ -362,6 +365,7 @@ TEST_F(Connecting, ASilentAddressLeavesTheNextOneItsShareOfTheTime) {
   EXPECT_EQ(timer.since(), std::nullopt);
 }
 
+// shows: urls/postgresql-ends-statement
 TEST_F(Connecting, AStatementMayTakeThreeQuartersOfTheOutageLimitAtMost) {
   class : public IAnswerWatch {
     void onOverdue(BootTime) override {}

@@ -172,6 +172,7 @@ TEST_F(Consuming, AHandlerThatAsksNothingHoldsNothingHoweverLongItTakes) {
   EXPECT_LT(events_.of<BatchCommitted>().size(), 10U);
 }
 
+// shows: operations/handler-silent-within
 TEST_F(Consuming, AHandlerThatKeepsItsTransactionIdleBecomesADeadLetterAndNobodysOutage) {
   world_.options().idleInTransactionLimit = 200ms;
   handler_ = [this](const Delivery& delivery) {
@@ -190,6 +191,7 @@ TEST_F(Consuming, AHandlerThatKeepsItsTransactionIdleBecomesADeadLetterAndNobody
   EXPECT_EQ(events_.of<OutageBegan>().size(), 0U);
 }
 
+// shows: S3
 TEST_F(Consuming, KeepsTheOrderAcrossTermsAndHandlesEachMessageOnce) {
   for (int term = 0; term < 3; ++term) {
     produce(term * 50, term * 50 + 50);
@@ -332,6 +334,7 @@ TEST_F(Consuming, DeadLettersAMessageWhoseEffectADeferredConstraintForbids) {
   EXPECT_THAT(dead[0].reason, testing::HasSubstr("violates foreign key constraint"));
 }
 
+// shows: messages/commit-refused-attempt
 TEST_F(Consuming, ACommitThatADeferredTriggerRefusesIsThatMessagesAttempt) {
   world_.ask(
       "CREATE FUNCTION refuse() RETURNS trigger AS $$ BEGIN RAISE EXCEPTION 'not the fifth'; END $$ LANGUAGE plpgsql;"
@@ -347,6 +350,7 @@ TEST_F(Consuming, ACommitThatADeferredTriggerRefusesIsThatMessagesAttempt) {
 }
 
 /// What a server says at a commit when its own state is to blame, until it is mended.
+// shows: messages/commit-refused-attempt
 TEST_F(Consuming, ATroubleOfTheServersAtTheCommitCountsNoAttempt) {
   for (const std::string state : {"53100", "25006", "58030", "57014"}) {
     world_.ask(

@@ -107,6 +107,7 @@ class AFrozenLeader : public testing::TestWithParam<const char*> {
 };
 INSTANTIATE_TEST_SUITE_P(Places, AFrozenLeader, testing::Values("transaction", "pipeline"));
 
+// shows: L6
 TEST_P(AFrozenLeader, DelaysTheNextClaimByTheLockLimitAndALittle) {
   FrozenLeader frozen(world_, GetParam(), 1h);
   Leader successor(optionsOfSuccessor(), 8, events_);
@@ -256,6 +257,7 @@ class NamedSessions : public testing::Test {
   std::map<std::int64_t, std::string> nameOf_;
 };
 
+// shows: operations/postgresql-claim-ends
 TEST_F(NamedSessions, EvictionEndsThoseOfTheElectionsOlderTermsAndNoOther) {
   for (const char* name : {"orders/7", "orders/0", "orders/1.6", "orders/8", "orders/2.3", "orders/7/source",
                            "orders/8/source", "orders/7/other", "orders/", "orders", "orders2/7", "invoices/7",

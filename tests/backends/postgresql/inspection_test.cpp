@@ -81,6 +81,7 @@ TEST(Inspection, TellsAReplicaAndWhatACrashWouldCost) {
   EXPECT_THAT(openAdmin(world.options())->stats(), test::failsWith(Errc::unavailable));
 }
 
+// shows: readme/asynchronous-standby-postgresql
 TEST(Inspection, SaysThatAStandbyIsNotSynchronousOnlyWhereItMaySeeThat) {
   test::PostgresServer server;
   test::PostgresWorld world(server);
@@ -109,6 +110,7 @@ TEST(Inspection, NamesTablesThatTheRoleMayNotChange) {
   world.ask("DROP OWNED BY stranger; DROP ROLE stranger");
 }
 
+// shows: send/check-tells-may
 TEST(Inspection, TellsWhoMaySend) {
   test::PostgresWorld world;
   EXPECT_THAT(inspected(world.options()), finds(Severity::fact, "senders", "this role may send"));

@@ -47,6 +47,7 @@ TEST_F(LanesState, ThatWasReadAndChangedMeanwhileUndoesTheCommit) {
   EXPECT_THAT(two->commit(), failsWith(Errc::transactionConflict));
 }
 
+// shows: lanes/lanes-handlers-read
 TEST_F(LanesState, ThatWasOnlyReadUndoesTheCommitAsWell) {
   for (const bool areThere : {true, false}) {
     const std::string a = areThere ? "a" : "not there a";
@@ -128,6 +129,7 @@ TEST_F(LanesState, ThatIsOnlyWrittenMakesNoLanesWaitForEachOther) {
   EXPECT_THAT(second, succeeds());
 }
 
+// shows: lanes/lanes-handlers-read
 TEST_F(LanesState, InWhateverOrderItIsReadAndWrittenNoLanesWaitForEachOther) {
   constexpr int rounds = 200;
   const std::vector<std::string> keys{"a", "b", "c", "d", "e"};
@@ -154,6 +156,7 @@ TEST_F(LanesState, InWhateverOrderItIsReadAndWrittenNoLanesWaitForEachOther) {
   for (const Error& error : others) EXPECT_EQ(error.message(), Error{}.message());
 }
 
+// shows: lanes/lanes-handlers-read
 TEST_F(LanesState, FourLanesLoseNoUpdateOfAHandlersCounter) {
   constexpr int messages = 1'000;
   lanes_.clear();

@@ -43,6 +43,7 @@ class Lanes : public testing::Test {
   Leader leader{world.options(), 7};
 };
 
+// shows: lanes/postgresql-lanes-commit
 TEST_F(Lanes, CommitBesideEachOther) {
   const auto one = join(leader, 1);
   const auto two = join(leader, 2);
@@ -56,6 +57,7 @@ TEST_F(Lanes, CommitBesideEachOther) {
   EXPECT_EQ(world.ask("SELECT string_agg(lane || ':' || seq, ' ' ORDER BY lane) FROM tenure_lane"), "1:1 2:2");
 }
 
+// shows: lanes/lane-transactions-own
 TEST_F(Lanes, JoinNoClaimButTheirOwnTerms) {
   Leader newer(world.options(), 8);
 
@@ -65,6 +67,7 @@ TEST_F(Lanes, JoinNoClaimButTheirOwnTerms) {
   EXPECT_THAT(newer.store().openLane(1)->claim(newer.term), succeeds());
 }
 
+// shows: S1
 TEST_F(Lanes, AreRefusedOnceANewerTermHasClaimed) {
   const auto lane = join(leader, 1);
   ASSERT_THAT(put(*lane, "before"), succeeds());
@@ -76,6 +79,7 @@ TEST_F(Lanes, AreRefusedOnceANewerTermHasClaimed) {
   EXPECT_EQ(stored("after"), "none");
 }
 
+// shows: lanes/lane-transactions-own
 TEST_F(Lanes, AClaimWaitsForTheirCommitsAndSeesThem) {
   const auto lane = join(leader, 1);
   const auto open = begin(*lane);

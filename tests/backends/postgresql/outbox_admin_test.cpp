@@ -56,6 +56,7 @@ TEST_F(PrintedOutboxAdmin, StatsCountTheRowsThatWaitAndTellTheOldest) {
   EXPECT_EQ(stats.election, "orders");
 }
 
+// shows: watch/figures-count-ten
 TEST_F(PrintedOutboxAdmin, AGlanceCountsAFewThousandRowsAndEstimatesMore) {
   world_.ask("ALTER TABLE outbox SET (autovacuum_enabled = false)");
   world_.ask("INSERT INTO outbox(id, body) SELECT i::text, 'body' FROM generate_series(1, 10000) AS i");
@@ -98,6 +99,7 @@ TEST_F(PrintedOutboxAdmin, PeekShowsTheRowsThatWaitAndTakesNone) {
   EXPECT_EQ(look(leader_).size(), 40U);
 }
 
+// shows: outbox/row-waits-time
 TEST_F(PrintedOutboxAdmin, ADeadRowWaitsAgainAndIsDeliveredOnceMore) {
   world_.ask("INSERT INTO outbox(id, body) VALUES ('m', 'body')");
   kill(leader_);
@@ -177,6 +179,7 @@ TEST_F(DeletedOutbox, ADeadRowIsInsertedAgainWithItsColumns) {
   EXPECT_THAT(look(leader_), ElementsAre("5"));
 }
 
+// shows: outbox/row-without-body
 TEST_F(DeletedOutbox, ADeadRowWhoseHeadersAreDamagedKeepsItsBody) {
   openAdmin(options(columns_))->purgeDeadLetters({}).value();
   world_.ask("INSERT INTO outbox(id, body, meta) VALUES (6, '{\"b\":2}', '\"no headers\"')");

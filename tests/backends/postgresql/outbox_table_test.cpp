@@ -49,6 +49,7 @@ TEST_F(PrintedOutbox, ItsColumnsAreThoseThatAUrlHasByItself) {
   EXPECT_EQ(messages[1].body, "second");
 }
 
+// shows: outbox/row-waits-time
 TEST_F(PrintedOutbox, ARowIsNotDeliveredBeforeItsTime) {
   insert("later", "now() + interval '1 hour'");
   insert("soon", "clock_timestamp() + interval '300 milliseconds'");
@@ -59,6 +60,7 @@ TEST_F(PrintedOutbox, ARowIsNotDeliveredBeforeItsTime) {
   EXPECT_EQ(world_.ask("SELECT clock_timestamp() >= send_at FROM outbox WHERE id = 'soon'"), "t");
 }
 
+// shows: outbox/row-waits-time
 TEST_F(PrintedOutbox, ACommittedRowWakesItsReaderLongBeforeTheSafetyNet) {
   Duration fastest = 1h;
   for (int round = 0; round < 20 && fastest > 200ms; ++round) {
@@ -77,6 +79,7 @@ TEST_F(PrintedOutbox, ACommittedRowWakesItsReaderLongBeforeTheSafetyNet) {
   EXPECT_LT(fastest, 500ms);
 }
 
+// shows: outbox/row-waits-time
 TEST_F(PrintedOutbox, ATableWithoutTheTriggerIsLookedAtOnceASecond) {
   world_.ask("DROP TRIGGER tenure_wake_outbox ON outbox");
   auto waiting = std::async(std::launch::async, [&] { return idsOf(awaitedBy(leader_)); });
@@ -98,6 +101,7 @@ TEST_F(PrintedOutbox, WhoWritesRowsNeedsNoRightOnOurTables) {
   EXPECT_THAT(waiting.get(), ElementsAre("m"));
 }
 
+// shows: outbox/row-waits-time
 TEST_F(PrintedOutbox, RowsThatWereSentLongAgoAreDeletedAndNoOthers) {
   world_.ask(
       "INSERT INTO outbox(id, body, status, sent_at) VALUES ('old', '', 'sent', now() - interval '8 days'),"
@@ -167,16 +171,19 @@ TEST_F(UnfitOutbox, AViewIsRefused) {
   EXPECT_THAT(refusal(options({{Role::id, "id"}, {Role::body, "body"}}, "seen")), HasSubstr("it is no table"));
 }
 
+// shows: outbox/table-cannot-used
 TEST_F(UnfitOutbox, AnAbsentColumnIsRefusedWithThoseThatAreThere) {
   EXPECT_THAT(refusal(options({{Role::id, "id"}, {Role::body, "payload"}})),
               HasSubstr("(body) is not there: it has id, body, flag, word, twice, none"));
 }
 
+// shows: outbox/table-cannot-used
 TEST_F(UnfitOutbox, ATableWithOtherColumnsIsToldHowToNameThem) {
   EXPECT_THAT(refusal(options({})), HasSubstr("columns=ROLE=COLUMN,... in the URL names yours"));
 }
 
 /// As tables are that people make by hand: rows with such a time would be sent again, and deleted.
+// shows: outbox/table-cannot-used
 TEST_F(UnfitOutbox, ATimeOfSendingWithoutAStatusIsRefused) {
   world_.ask("ALTER TABLE outbox ADD sent timestamptz");
   EXPECT_THAT(refusal(options({{Role::id, "id"}, {Role::body, "body"}, {Role::sentAt, "sent"}})),
@@ -188,12 +195,14 @@ TEST_F(UnfitOutbox, ATableWithoutAnIdOrABodyIsRefused) {
   EXPECT_THAT(refusal(options({{Role::id, "id"}})), HasSubstr("no column is named for body"));
 }
 
+// shows: outbox/table-cannot-used
 TEST_F(UnfitOutbox, AColumnOfATypeOfNoUseIsRefused) {
   EXPECT_THAT(refusal(options({{Role::id, "flag"}, {Role::body, "body"}})), HasSubstr("(id) is of type boolean"));
   EXPECT_THAT(refusal(options({{Role::id, "id"}, {Role::body, "body"}, {Role::sendAt, "word"}})),
               HasSubstr("(send_at) is of type text: expected timestamp"));
 }
 
+// shows: outbox/table-cannot-used
 TEST_F(UnfitOutbox, AnIdThatMayBeThereTwiceOrNullIsRefused) {
   EXPECT_THAT(refusal(options({{Role::id, "twice"}, {Role::body, "body"}})),
               HasSubstr("(id) has no unique index of its own"));
@@ -210,6 +219,7 @@ TEST_F(UnfitOutbox, StatesThatItsColumnCannotHoldOrTellApartAreRefused) {
   EXPECT_THAT(refusal(number), HasSubstr("two of the states are the same"));
 }
 
+// shows: outbox/table-cannot-used
 TEST_F(UnfitOutbox, ATableWithoutTheRightsIsRefused) {
   world_.ask("ALTER TABLE outbox OWNER TO CURRENT_USER; GRANT SELECT(id, body, word) ON outbox TO " + world_.role());
   const OutboxTable::Columns deleting{{Role::id, "id"}, {Role::body, "body"}};

@@ -25,6 +25,7 @@ class SmallOutbox : public OutboxSuite {
   Leader leader_{options({{Role::id, "id"}, {Role::body, "body"}}), 7};
 };
 
+// shows: outbox/table-user-own
 TEST_F(SmallOutbox, RowsAreDeliveredInTheOrderOfTheirIdsAndOnce) {
   for (const char* id : {"10", "9", "11"}) insert(id);
 
@@ -33,6 +34,7 @@ TEST_F(SmallOutbox, RowsAreDeliveredInTheOrderOfTheirIdsAndOnce) {
   EXPECT_THAT(look(leader_, 2), IsEmpty());
 }
 
+// shows: safety/table-own-queue, outbox/table-user-own
 TEST_F(SmallOutbox, ARowThatIsCommittedLateWithASmallerIdIsDelivered) {
   auto late = world_.session();
   late.ask("BEGIN; INSERT INTO outbox VALUES (1, 'late')");
@@ -44,6 +46,7 @@ TEST_F(SmallOutbox, ARowThatIsCommittedLateWithASmallerIdIsDelivered) {
   EXPECT_THAT(look(leader_), ElementsAre("1"));
 }
 
+// shows: outbox/table-user-own
 TEST_F(SmallOutbox, AnAcknowledgedRowIsDeletedAndAnotherStays) {
   for (const char* id : {"1", "2"}) insert(id);
   const std::vector<Message> messages = messagesFor(leader_, 1);
@@ -53,6 +56,7 @@ TEST_F(SmallOutbox, AnAcknowledgedRowIsDeletedAndAnotherStays) {
   EXPECT_EQ(world_.ask("SELECT string_agg(id::text, ',') FROM outbox"), "2");
 }
 
+// shows: outbox/row-without-body
 TEST_F(SmallOutbox, ARowWithoutABodyIsAMessageWithAnEmptyOne) {
   world_.ask("INSERT INTO outbox SELECT n, NULL FROM generate_series(1, 100) AS n");
   insert("101");
@@ -65,6 +69,7 @@ TEST_F(SmallOutbox, ARowWithoutABodyIsAMessageWithAnEmptyOne) {
 }
 
 /// Nothing but a look at the row can tell: the statement succeeds.
+// shows: outbox/row-without-body
 TEST_F(SmallOutbox, AMarkThatATriggerKeepsFromItsRowEndsTheWork) {
   create(
       "CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';"
@@ -78,6 +83,7 @@ TEST_F(SmallOutbox, AMarkThatATriggerKeepsFromItsRowEndsTheWork) {
   EXPECT_THAT(marked.error().detail, testing::HasSubstr("row 1 was delivered, and the DELETE that follows changes"));
 }
 
+// shows: safety/table-own-queue, outbox/table-user-own
 TEST_F(SmallOutbox, AStaleTermMarksNothing) {
   insert("1");
   const std::vector<Message> messages = messagesFor(leader_);
@@ -114,6 +120,7 @@ TEST_F(SmallOutbox, ALaneMarksWhatItsSourceHasHandedOut) {
   EXPECT_EQ(world_.ask("SELECT count(*) FROM outbox"), "0");
 }
 
+// shows: safety/table-own-queue
 TEST_F(SmallOutbox, ANewAttachmentDeliversWhatWasNotAcknowledged) {
   for (const char* id : {"1", "2"}) insert(id);
   ASSERT_THAT(acknowledge(leader_, messagesFor(leader_, 1)), succeeds());
@@ -194,6 +201,7 @@ TEST_F(OutboxOfAllRoles, ARowIsTheMessageThatItsColumnsSay) {
                                    Pair(routingKeyHeader, "order.placed"), Pair(numberHeader, "5")));
 }
 
+// shows: outbox/table-user-own
 TEST_F(OutboxOfAllRoles, AnAcknowledgedRowIsMarkedAsSent) {
   for (const char digit : {'1', '2'}) insert(digit);
 
@@ -203,6 +211,7 @@ TEST_F(OutboxOfAllRoles, AnAcknowledgedRowIsMarkedAsSent) {
   EXPECT_THAT(look(*leader_), ElementsAre(idOf('2')));
 }
 
+// shows: outbox/row-waits-time
 TEST_F(OutboxOfAllRoles, ADeadRowIsMarkedWithWhatItDiedOf) {
   insert('1');
   const std::vector<Message> messages = messagesFor(*leader_);
@@ -217,6 +226,7 @@ TEST_F(OutboxOfAllRoles, ADeadRowIsMarkedWithWhatItDiedOf) {
   EXPECT_EQ(ask("state || ' ' || tries || ' ' || why"), "failed 3 no such ") << "why has eight characters";
 }
 
+// shows: outbox/failed-says-tried
 TEST_F(OutboxOfAllRoles, AFailedAttemptIsShownInTheRow) {
   insert('1');
   const std::vector<Message> messages = messagesFor(*leader_);
@@ -276,6 +286,7 @@ class NumberedOutbox : public OutboxSuite {
   }
 };
 
+// shows: numbers/table-user-own
 TEST_F(NumberedOutbox, EachGroupsRowsGetTheNextNumbersAndKeepThem) {
   insert("(1, 'a', 'x', NULL), (2, 'b', 'x', NULL), (3, 'a', 'x', NULL), (4, NULL, 'x', NULL)");
   {
@@ -290,6 +301,7 @@ TEST_F(NumberedOutbox, EachGroupsRowsGetTheNextNumbersAndKeepThem) {
   EXPECT_THAT(numbersOf(messagesFor(second)), ElementsAre("a1", "b1", "a2", "none", "a3"));
 }
 
+// shows: numbers/table-user-own
 TEST_F(NumberedOutbox, AFormerReaderGivesNone) {
   Leader former(numbering(), 7);
   lead(former);
@@ -333,6 +345,7 @@ TEST_F(NumberedOutbox, ATimeOfTheNextAttemptThatTakesNoNullStaysAsItIs) {
   EXPECT_EQ(world_.ask("SELECT status || extract(epoch FROM again)::int FROM outbox"), "sent0");
 }
 
+// shows: numbers/requeued-dead-row
 TEST_F(NumberedOutbox, ADeadRowThatWaitsAgainHasNoNumber) {
   insert("(1, 'a', 'x', NULL), (2, 'a', 'x', NULL)");
   Leader leader(numbering(), 7);
@@ -346,6 +359,7 @@ TEST_F(NumberedOutbox, ADeadRowThatWaitsAgainHasNoNumber) {
   EXPECT_THAT(numbersOf(messagesFor(leader)), ElementsAre("a3"));
 }
 
+// shows: numbers/table-user-own
 TEST_F(NumberedOutbox, ATableWithoutAColumnForThemIsRefused) {
   Database other(numbering({{Role::id, "id"}, {Role::body, "body"}}), noEvents());
 

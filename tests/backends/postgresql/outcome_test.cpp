@@ -128,6 +128,7 @@ TEST_F(ABrokenConnection, RightBeforeTheCommitCommitsNothing) {
   EXPECT_EQ(leader_.get("k"), "none");
 }
 
+// shows: design/unknown-outcome-asked
 TEST_F(ABrokenConnection, WhoseCommitLandedIsUnknownAndResolvedAsCommitted) {
   ASSERT_THAT(leader_.claim(), succeeds());
   auto transaction = leader_.begin();

@@ -23,6 +23,7 @@ Options withoutTables(const std::string& role) {
   return server.options(role);
 }
 
+// shows: operations/tables-another-version
 TEST(Schema, IsAppliedOnceAndAgainWithoutHarm) {
   PostgresWorld world;
   Leader leader(world.options(), 7);
@@ -50,6 +51,7 @@ TEST(Schema, IsTheSameWhenItIsPrinted) {
   EXPECT_THAT(openSink(options), succeeds());
 }
 
+// shows: urls/postgresql-needs-schema
 TEST(Schema, ThatIsAbsentIsToldWithTheCommandThatMakesIt) {
   const Options options = withoutTables("bare");
 
@@ -61,6 +63,7 @@ TEST(Schema, ThatIsAbsentIsToldWithTheCommandThatMakesIt) {
   EXPECT_THAT(Database(options, noEvents()).source().attach(test::TestTerm(7)), failsWith(Errc::configurationRefused));
 }
 
+// shows: numbers/tables-files-another, operations/tables-another-version, operations/data-another-schema
 TEST(Schema, OfAnotherVersionIsRefusedAndLeftAlone) {
   PostgresWorld world;
   for (const char* version : {"3", "99"}) {
@@ -76,6 +79,7 @@ TEST(Schema, OfAnotherVersionIsRefusedAndLeftAlone) {
 }
 
 /// A step that no build has.
+// shows: numbers/tables-version-before
 TEST(Schema, IsBroughtForwardByAStepThatKeepsWhatIsThere) {
   PostgresWorld world;
   const std::array steps{storage::SchemaStep{schemaVersion, "ALTER TABLE tenure_fence ADD COLUMN made_up bigint;",
@@ -96,6 +100,7 @@ TEST(Schema, IsBroughtForwardByAStepThatKeepsWhatIsThere) {
             "1");
 }
 
+// shows: operations/tables-another-version
 TEST(Schema, OfANewerVersionLetsReplicasOfTheOlderOneGoOnUntilTheyConnectAnew) {
   PostgresWorld world;
   Leader leader(world.options(), 7);

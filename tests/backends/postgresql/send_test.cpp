@@ -40,6 +40,7 @@ class SendFunctions : public testing::Test {
   test::PostgresSession shop = world.session();
 };
 
+// shows: send/message-comes-transaction
 TEST_F(SendFunctions, WhatCommitsLateIsFoundByALaterLook) {
   test::PostgresSession slow = world.session();
   slow.ask("BEGIN; " + send("slow"));
@@ -53,6 +54,7 @@ TEST_F(SendFunctions, WhatCommitsLateIsFoundByALaterLook) {
   EXPECT_THAT(fetch(30s), ElementsAre("slow"));
 }
 
+// shows: send/same-same-content
 TEST_F(SendFunctions, ARepeatWithOtherContentOrAnotherTimeIsRefusedWithBothTimes) {
   shop.ask(send("o-1", ", deliver_at => '2034-01-01T06:00:00Z'"));
 
@@ -66,6 +68,7 @@ TEST_F(SendFunctions, ARepeatWithOtherContentOrAnotherTimeIsRefusedWithBothTimes
   EXPECT_EQ(shop.tryToRun(send("o-1")), "TN001") << "at once is another time";
 }
 
+// shows: send/same-same-content
 TEST_F(SendFunctions, AMessageWithATimeThatHasComeCannotGetAnother) {
   shop.ask(send("o-1", ", deliver_at => now() + interval '20 ms'"));
   const std::string due = world.ask("SELECT tenure_time_text(due) FROM tenure_waiting");
@@ -76,6 +79,7 @@ TEST_F(SendFunctions, AMessageWithATimeThatHasComeCannotGetAnother) {
   EXPECT_THAT(fetch(), IsEmpty());
 }
 
+// shows: send/headers-bytes-times
 TEST_F(SendFunctions, HeadersComeAsTheyWereGiven) {
   shop.ask(send("a", R"(, headers => '{"trace": "t-1", "region": "eu"}')"));
   shop.ask(send("b", R"(, headers => '[["trace", "t-2"], ["trace", "t-3"]]')"));
@@ -90,6 +94,7 @@ TEST_F(SendFunctions, HeadersComeAsTheyWereGiven) {
               HasSubstr("headers: expected a JSON array of [name, value], both of them texts"));
 }
 
+// shows: send/headers-bytes-times
 TEST_F(SendFunctions, BytesAreABodyAsWell) {
   shop.ask("SELECT tenure_send('orders', '\\x00ff'::bytea, 'a')");
 
@@ -98,6 +103,7 @@ TEST_F(SendFunctions, BytesAreABodyAsWell) {
   EXPECT_EQ(messages[0].body, std::string("\0\xff", 2));
 }
 
+// shows: send/headers-bytes-times
 TEST_F(SendFunctions, WhatNoTimeCanBeIsRefused) {
   EXPECT_EQ(shop.tryToRun(send("a", ", deliver_at => 'infinity'")), "22023");
   EXPECT_EQ(shop.tryToRun(send("a", ", deliver_at => now() + interval '11 years'")), "22023");
@@ -108,6 +114,7 @@ TEST_F(SendFunctions, WhatNoTimeCanBeIsRefused) {
   EXPECT_EQ(world.ask("SELECT count(*) FROM tenure_waiting"), "0");
 }
 
+// shows: send/message-taken-back
 TEST_F(SendFunctions, AMessageIsTakenBackOnceAndWhatHasComeIsTold) {
   shop.ask("BEGIN; " + send("gone"));
   EXPECT_EQ(shop.ask("SELECT tenure_cancel('orders', 'gone')"), "cancelled");
@@ -119,6 +126,7 @@ TEST_F(SendFunctions, AMessageIsTakenBackOnceAndWhatHasComeIsTold) {
   EXPECT_EQ(shop.ask("SELECT tenure_cancel('orders', 'gone')"), "unknown");
 }
 
+// shows: send/functions-those-alone
 TEST_F(SendFunctions, AreNotForEverybodyAndRunWithTheRightsOfTheTables) {
   world.ask("DROP ROLE IF EXISTS shop_app; CREATE ROLE shop_app LOGIN; GRANT USAGE ON SCHEMA " + world.role() +
             " TO shop_app");
@@ -174,6 +182,7 @@ class WhatWakesTheReader : public SendFunctions {
   test::PostgresSession listener_ = world.session();
 };
 
+// shows: send/senders-commit-same
 TEST_F(WhatWakesTheReader, IsAMessageThatComesBeforeItsNextLookWhileItSleeps) {
   sleepFor("-1");
   shop.ask(send("awake"));
@@ -189,6 +198,7 @@ TEST_F(WhatWakesTheReader, IsAMessageThatComesBeforeItsNextLookWhileItSleeps) {
   EXPECT_FALSE(isWoken()) << "the reader looks before that by itself";
 }
 
+// shows: send/senders-commit-same
 TEST_F(WhatWakesTheReader, IsDecidedWhenTheSendersTransactionCommits) {
   sleepFor("-1");
   shop.ask("BEGIN; " + send("a"));
@@ -198,6 +208,7 @@ TEST_F(WhatWakesTheReader, IsDecidedWhenTheSendersTransactionCommits) {
   EXPECT_TRUE(isWoken());
 }
 
+// shows: send/senders-commit-same
 TEST_F(WhatWakesTheReader, IsOneOfTheSendersThatCommitAtTheSameTimeAndNoneWaitsForAnother) {
   sleepFor("100");
   test::PostgresSession committing = world.session();
@@ -209,6 +220,7 @@ TEST_F(WhatWakesTheReader, IsOneOfTheSendersThatCommitAtTheSameTimeAndNoneWaitsF
   EXPECT_TRUE(isWoken());
 }
 
+// shows: send/senders-commit-same
 TEST_F(SendFunctions, AnIdleReaderSaysThatItSleepsAndSendersWakeIt) {
   EXPECT_EQ(world.ask("SELECT asleep_until FROM tenure_reader"), "0");
 
@@ -221,6 +233,7 @@ TEST_F(SendFunctions, AnIdleReaderSaysThatItSleepsAndSendersWakeIt) {
   EXPECT_THAT(came, ElementsAre("a"));
 }
 
+// shows: send/message-taken-back
 TEST_F(SendFunctions, AMessageThatAnotherTransactionTakesBackHoldsItsGroupUpAndNoOther) {
   shop.ask(send("held", ", 'g'"));
   shop.ask("BEGIN; SELECT tenure_cancel('orders', 'held')");
@@ -235,12 +248,14 @@ TEST_F(SendFunctions, AMessageThatAnotherTransactionTakesBackHoldsItsGroupUpAndN
   EXPECT_THAT(came, ElementsAre("held", "behind"));
 }
 
+// shows: send/headers-cannot-read
 TEST_F(SendFunctions, OfASchemaThatWasRenamedAreMadeAnew) {
   world.ask("ALTER FUNCTION tenure_cancel(text, text) SET search_path = elsewhere, pg_temp");
   ASSERT_THAT(applySchema(world.options()), succeeds());
   EXPECT_EQ(shop.ask("SELECT tenure_cancel('orders', 'a')"), "unknown");
 }
 
+// shows: send/headers-cannot-read
 TEST_F(SendFunctions, AFunctionOfTheSameNameInTheTablesSchemaIsNotCalled) {
   world.ask(
       "CREATE FUNCTION convert_to(text, text) RETURNS bytea LANGUAGE plpgsql AS"
@@ -250,6 +265,7 @@ TEST_F(SendFunctions, AFunctionOfTheSameNameInTheTablesSchemaIsNotCalled) {
   EXPECT_EQ(shop.ask("SELECT tenure_cancel('orders', 'a')"), "cancelled");
 }
 
+// shows: send/functions-those-alone
 TEST_F(SendFunctions, OfTheTablesOfAnEarlierVersionAreMadeWithTheNextApply) {
   world.ask("DROP FUNCTION tenure_cancel(text, text)");
 

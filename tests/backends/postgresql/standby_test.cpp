@@ -12,6 +12,7 @@ using test::PostgresWorld;
 using test::succeeds;
 using testing::HasSubstr;
 
+// shows: operations/standby-looks-credentials, messages/rights-asked-claim
 TEST(PostgresStandby, SaysWhichRightsItLacks) {
   PostgresWorld world;
   const std::string name = "standby" + world.role();
@@ -73,6 +74,7 @@ class APreparedSource : public testing::Test {
   Leader next_{world_.options(), 8};
 };
 
+// shows: operations/postgresql-next-line
 TEST_F(APreparedSource, ReadsInTheSessionThatItHadOpened) {
   const std::string session = opened();
 
@@ -95,6 +97,7 @@ TEST_F(APreparedSource, LooksAgainOverTheSameSession) {
   EXPECT_EQ(opened(), session);
 }
 
+// shows: operations/postgresql-next-line
 TEST_F(APreparedSource, DoesNotNeedThatSession) {
   terminate(world_, "tenure standby");
 
@@ -103,6 +106,7 @@ TEST_F(APreparedSource, DoesNotNeedThatSession) {
   EXPECT_THAT(source().fetch(1, BootClock::now(), {}), succeeds());
 }
 
+// shows: operations/postgresql-next-line
 TEST_F(APreparedSource, ReadsNoQueueThatBecameAnotherElections) {
   world_.ask("UPDATE tenure_queue SET election = 'invoices'");
 
@@ -113,6 +117,7 @@ TEST_F(APreparedSource, ReadsNoQueueThatBecameAnotherElections) {
   EXPECT_EQ(world_.ask("SELECT token FROM tenure_reader"), "7");
 }
 
+// shows: operations/postgresql-next-line
 TEST_F(APreparedSource, ReadsNoQueueThatANewerTermReads) {
   Leader newer(world_.options(), 9);
   ASSERT_THAT(newer.database.source().attach(newer.term), succeeds());

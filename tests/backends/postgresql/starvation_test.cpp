@@ -100,6 +100,7 @@ class AClaimBesideACrowd : public testing::Test {
   Leader older{world.options(), 7};
 };
 
+// shows: fence/turn-makes-fair
 TEST_F(AClaimBesideACrowd, ThatOnlyLocksTheRowEndsItAndTellsSo) {
   Leader next = successor(1s);
   Crowd crowd(world, olderTerm(), lookWithoutATurn(olderTerm()));
@@ -113,6 +114,7 @@ TEST_F(AClaimBesideACrowd, ThatOnlyLocksTheRowEndsItAndTellsSo) {
   EXPECT_EQ(crowd.entries(), entries) << "none of their later commits was accepted";
 }
 
+// shows: fence/turn-makes-fair
 TEST_F(AClaimBesideACrowd, ThatDoesAsTheGuideSaysIsNextInLine) {
   Leader next = successor(30s);
   Crowd crowd(world, olderTerm(), recipeOfTheGuide(olderTerm()));
@@ -240,6 +242,7 @@ INSTANTIATE_TEST_SUITE_P(Places, AClaimThatWaits,
                          testing::Values("LOCK TABLE tenure_schema", "LOCK TABLE tenure_queue",
                                          "LOCK TABLE tenure_fence", "SELECT 1 FROM tenure_fence FOR KEY SHARE"));
 
+// shows: L6, fence/still-holds-claim
 TEST_P(AClaimThatWaits, ForAnOlderTermEndsIt) {
   const auto holding = locking("orders/7");
   Leader next(options, 8, events);
@@ -250,6 +253,7 @@ TEST_P(AClaimThatWaits, ForAnOlderTermEndsIt) {
   EXPECT_EQ(events.of<HolderEvicted>()[0].pid, holding.serverProcess());
 }
 
+// shows: fence/still-holds-claim
 TEST_P(AClaimThatWaits, ForAStrangerGivesUpWithinItsLimit) {
   const auto holding = locking("somebody");
   Leader next(options, 8, events);

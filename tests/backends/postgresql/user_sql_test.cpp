@@ -118,6 +118,7 @@ TEST_F(UserSql, AFailedStatementLeavesTheTransactionAsItWas) {
   EXPECT_EQ(ledger(), "a,b");
 }
 
+// shows: exactly-once/value-made
 TEST_F(UserSql, AStatementIsCheckedWithoutAValueAndWithoutBeingRun) {
   world_.ask(
       "CREATE DOMAIN positive AS int NOT NULL CHECK(VALUE > 0); CREATE TABLE typed(n int, j jsonb, p positive);"
@@ -290,6 +291,7 @@ TEST_F(UserSql, ManyDifferentStatementsDoNotGatherAtTheServer) {
   EXPECT_LE(std::get<std::int64_t>(prepared.value().at(0).at(0)), 256);
 }
 
+// shows: urls/postgresql-ends-statement
 TEST_F(UserSql, AStatementThatRunsTooLongFailsAlone) {
   Options options = world_.options();
   options.statementLimit = 2s;
@@ -317,6 +319,7 @@ TEST_F(UserSql, ARowThatAnotherApplicationLocksIsAMatterOfTheStoreNotOfTheMessag
   EXPECT_THAT(transaction->status(), failsWith(Errc::storeBusy)) << "its transaction is over";
 }
 
+// shows: operations/handler-silent-within
 TEST_F(UserSql, AHandlerThatIsSilentForTooLongLosesItsTransaction) {
   Options options = world_.options();
   options.idleInTransactionLimit = 2s;

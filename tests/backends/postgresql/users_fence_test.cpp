@@ -50,6 +50,7 @@ TEST_F(UsersFence, LetsTheHighestTokenCommitAgainAndAgain) {
   EXPECT_EQ(user.ask("SELECT count(*) FROM ledger"), "3");
 }
 
+// shows: fence/recipe-lets-newest
 TEST_F(UsersFence, RefusesATokenThatHasBeenReplacedAndAllThatFollows) {
   ASSERT_THAT(claim(older), succeeds());
   ASSERT_THAT(claim(newer), succeeds());
@@ -67,6 +68,7 @@ TEST_F(UsersFence, RefusesATokenThatNeverClaimed) {
   EXPECT_EQ(begin(user, newer), divisionByZero);
 }
 
+// shows: fence/claim-comes-between
 TEST_F(UsersFence, NoClaimComesBetweenTheLookAndTheCommit) {
   ASSERT_THAT(claim(older), succeeds());
   test::PostgresSession user = world.session();
@@ -82,6 +84,7 @@ TEST_F(UsersFence, NoClaimComesBetweenTheLookAndTheCommit) {
   EXPECT_EQ(begin(user, older), divisionByZero);
 }
 
+// shows: fence/claim-comes-between
 TEST_F(UsersFence, ALookThatWaitedForAClaimSeesIt) {
   ASSERT_THAT(claim(older), succeeds());
   test::PostgresSession claiming = world.session();
@@ -98,6 +101,7 @@ TEST_F(UsersFence, ALookThatWaitedForAClaimSeesIt) {
   EXPECT_EQ(look.get(), divisionByZero);
 }
 
+// shows: fence/still-holds-claim
 TEST_F(UsersFence, AnOpenTransactionUnderTheTermsNameIsEndedByTheNextClaim) {
   ASSERT_THAT(claim(older), succeeds());
   test::PostgresSession user("host=127.0.0.1 port=" + std::to_string(world.server().port()) + " dbname=postgres user=" +

@@ -87,6 +87,7 @@ class BesideASnapshot : public testing::Test {
 };
 
 /// TENURE_SENT=2000000 is the long form.
+// shows: send/behind-snapshot-stays
 TEST_F(BesideASnapshot, ALookReadsAsLittleAfterManyMessagesAsAfterTheFirst) {
   const char* asked = std::getenv("TENURE_SENT");
   const int messages = asked == nullptr ? 200'000 : std::atoi(asked);

@@ -38,6 +38,7 @@ TEST_F(Attach, AQueueIsTheSameUnderEachNameOfItsHost) {
   EXPECT_NE(openAdmin(other).value()->identity().value(), identity);
 }
 
+// shows: rabbitmq-to-postgresql/another-consumer-active
 TEST_F(Attach, IsRefusedWhileAnotherConsumerHoldsTheQueue) {
   const auto first = attached(term_);
   options_.attachLimit = 50ms;
@@ -61,6 +62,7 @@ TEST_F(Attach, IsLookedAtBeforehandBesideWhoeverConsumes) {
   EXPECT_THAT(makeSource(stranger, events_)->prepare({}), failsWith(Errc::authenticationFailed));
 }
 
+// shows: rabbitmq-to-postgresql/another-consumer-active
 TEST_F(Attach, IsRefusedWhileAStrangerConsumes) {
   ASSERT_THAT(append(options_, {"a"}), succeeds());
   Stranger stranger(options_);
@@ -77,6 +79,7 @@ class AttachInBothWays : public Attach, public testing::WithParamInterface<Exclu
 INSTANTIATE_TEST_SUITE_P(Exclusivity, AttachInBothWays,
                          testing::Values(Exclusivity::exclusiveConsumer, Exclusivity::singleActiveConsumer));
 
+// shows: rabbitmq-to-postgresql/another-consumer-active
 TEST_P(AttachInBothWays, WaitsForThePredecessorAndGetsWhatItLeftInOrder) {
   ASSERT_THAT(append(options_, {"a", "b", "c", "d"}), succeeds());
   const auto first = attached(term_);
@@ -92,6 +95,7 @@ TEST_P(AttachInBothWays, WaitsForThePredecessorAndGetsWhatItLeftInOrder) {
   EXPECT_THAT(idsOf(look(*second)), ElementsAre("b", "c", "d"));
 }
 
+// shows: rabbitmq-to-postgresql/lost-connection-puts
 TEST_P(AttachInBothWays, GetsAllAtOnceWhenThePredecessorsConnectionBreaks) {
   ASSERT_THAT(append(options_, {"a", "b", "c"}), succeeds());
   const auto first = attached(term_);
@@ -138,6 +142,7 @@ TEST_P(AttachInBothWays, EndsAtAStop) {
   EXPECT_THAT(attaching.get(), failsWith(Errc::cancelled));
 }
 
+// shows: rabbitmq-to-postgresql/quorum-queue-needs
 TEST_F(Attach, RefusesAQueueThatDoesNotKeepOthersOff) {
   Options quorum = options_;
   quorum.type = QueueType::quorum;
@@ -149,6 +154,7 @@ TEST_F(Attach, RefusesAQueueThatDoesNotKeepOthersOff) {
   EXPECT_THAT(refused.error().detail, HasSubstr("single active consumer"));
 }
 
+// shows: rabbitmq-to-postgresql/quorum-queue-needs
 TEST_F(Attach, AsSingleActiveConsumerRefusesAQueueThatIsNotDeclaredSo) {
   Stranger(options_).declare();
   options_.exclusivity = Exclusivity::singleActiveConsumer;
@@ -188,6 +194,7 @@ class LimitOfDeliveries : public Attach {
   std::unique_ptr<Connection> connected() const { return Connection::open(options_, "another").value(); }
 };
 
+// shows: operations/quorum-queue-limit
 TEST_F(LimitOfDeliveries, Row37ThatLeadersUseUpIsRefusedWithTheCommandThatMendsIt) {
   declaredByOthers({{"x-delivery-limit", std::int64_t{20}}});
 
@@ -206,6 +213,7 @@ TEST_F(LimitOfDeliveries, ThatIsLargeEnoughIsTakenWhoeverDeclaredIt) {
   EXPECT_THAT(attach(options_), succeeds());
 }
 
+// shows: operations/quorum-queue-limit
 TEST_F(LimitOfDeliveries, ThatVersion4TakesForTwentyIsRefusedWithTheCommandThatMendsIt) {
   declaredByOthers({});
   ASSERT_THAT(attach(options_), succeeds()) << "before version 4 nothing means no limit";
@@ -221,6 +229,7 @@ TEST_F(LimitOfDeliveries, ThatVersion4TakesForTwentyIsRefusedWithTheCommandThatM
   EXPECT_THAT(attach(options_), succeeds()) << "AMQP tells nothing of policies: the operator does";
 }
 
+// shows: operations/quorum-queue-limit
 TEST_F(LimitOfDeliveries, IsDeclaredAsNoneWhereTheBrokerKnowsThat) {
   broker_.claimVersion("4.0.5");
 
@@ -266,6 +275,7 @@ TEST_F(Attach, Row37AMissingQueueIsNamed) {
   EXPECT_THAT(refused.error().detail, HasSubstr(options_.queue));
 }
 
+// shows: rabbitmq-to-postgresql/absent-queue-declared
 TEST_F(Attach, TellsWhenItHadToDeclareTheQueue) {
   const auto source = attached(term_);
 
@@ -307,6 +317,7 @@ TEST_F(Attach, Row23APasswordThatStaysOnThisMachineIsNothingToWarnOf) {
   for (const Warned& warned : events_.of<Warned>()) EXPECT_THAT(warned.what, Not(HasSubstr("clear")));
 }
 
+// shows: operations/heartbeat-above-session
 TEST_F(Attach, AHeartbeatThatOutlastsTheSessionIsWarnedOf) {
   options_.heartbeat = 4s;
   const test::TestTerm brief(test::identityWith(9), 4s);
@@ -364,6 +375,7 @@ TEST_F(Attach, SaysWhatTheUserMayNotDo) {
 }
 
 /// Those that `tenure urls` tells operators to give a consumer.
+// shows: urls/least-rights-tenure
 TEST_F(Attach, NeedsNoMoreRightsThanTheUrlsPageTells) {
   ASSERT_THAT(append(options_, {"a"}), succeeds());
   broker_.setUser("modest", "^tenure\\\\.owner\\\\.", "^tenure\\\\.owner\\\\.", "^(tenure\\\\.owner\\\\.|orders-)");

@@ -97,6 +97,7 @@ class Effect : public Scene {
   test::SqliteWorld store_;
 };
 
+// shows: S2
 TEST_F(Effect, IsThereOnceAndInOrderWhateverIsDeliveredAgain) {
   lead(TestTerm(7), total / 3, false);
   Disturbed restarted(makeSource(options_, events_), [this](int acknowledgement) {
@@ -115,6 +116,7 @@ class PackedEffect : public Effect {
   PackedEffect() { options_.publishing.pack = 50; }
 };
 
+// shows: sending/many-messages-may
 TEST_F(PackedEffect, IsThereOnceAndInOrderThoughLeadersGoInTheMiddleOfAPack) {
   lead(TestTerm(7), total / 3, false);
   lead(TestTerm(8), 2 * total / 3, true);
@@ -160,6 +162,7 @@ class OversizeEffect : public Scene {
   test::SqliteWorld store_;
 };
 
+// shows: operations/body-over-limit
 TEST_F(OversizeEffect, IsADeadLetterThatSaysSo) {
   workOff(TestTerm(7), 3);
 
@@ -171,6 +174,7 @@ TEST_F(OversizeEffect, IsADeadLetterThatSaysSo) {
   EXPECT_EQ(waiting(), 0);
 }
 
+// shows: operations/body-over-limit
 TEST_F(OversizeEffect, StaysInTheQueueUnderALeaderWithoutALease) {
   const TestTerm term(7);
   const auto source = makeSource(options_, events_);

@@ -75,6 +75,7 @@ class InspectedLimits : public testing::Test {
   ~InspectedLimits() override { RabbitServer::shared().claimVersion(""); }
 };
 
+// shows: operations/quorum-queue-limit
 TEST_F(InspectedLimits, ThatLeadersUseUpAreRefusedWithTheCommandThatMendsThem) {
   Options options = declaredByOthers(
       {{"x-queue-type", "quorum"}, {"x-single-active-consumer", true}, {"x-delivery-limit", std::int64_t{7}}});
@@ -176,6 +177,7 @@ TEST(Inspection, Row23WarnsOfAWayWithoutTls) {
 }
 
 /// Those that `tenure urls` tells operators to give a consumer, and a producer.
+// shows: urls/least-rights-tenure
 TEST(Inspection, NeedsNoMoreRightsThanTheUrlsPageTells) {
   const Options queue = declared({});
   const std::string owned = "^tenure\\\\.owner\\\\.";

@@ -37,6 +37,7 @@ amqp_basic_properties_t withHeaders(amqp_basic_properties_t properties, std::vec
   return properties;
 }
 
+// shows: rabbitmq-to-postgresql/message-without-dead
 TEST_F(ForeignMessage, Row29WithoutAnIdIsDeliveredForTheConsumerToDeadLetter) {
   const Message message = arrived({}, "body");
 
@@ -44,6 +45,7 @@ TEST_F(ForeignMessage, Row29WithoutAnIdIsDeliveredForTheConsumerToDeadLetter) {
   EXPECT_EQ(message.body, "body");
 }
 
+// shows: rabbitmq-to-postgresql/message-without-dead
 TEST_F(ForeignMessage, Row29WithoutAnIdMayGetOneThatStaysTheSame) {
   options_.missingId = MissingId::derive;
   const auto first = attached(term_);
@@ -103,6 +105,7 @@ TEST_F(Oversize, StaysInTheQueueWhenNobodySettledIt) {
   EXPECT_THAT(idsOf(look(*attached(TestTerm(8)))), ElementsAre("huge", "fine"));
 }
 
+// shows: operations/body-over-limit
 TEST_F(Oversize, GoesWithItsBodyToTheDeadLetterExchangeWhenItIsSettled) {
   Options grave = options_;
   grave.queue += "-dead";
@@ -170,6 +173,7 @@ class DerivedId : public ForeignMessage {
   }
 };
 
+// shows: rabbitmq-to-postgresql/message-without-dead
 TEST_F(DerivedId, IgnoresWhateverTheBrokerCounts) {
   amqp_field_value_t since{};
   since.kind = AMQP_FIELD_KIND_TIMESTAMP;
@@ -183,6 +187,7 @@ TEST_F(DerivedId, IgnoresWhateverTheBrokerCounts) {
   EXPECT_EQ(idUnder({{bytesOf("x-first-death-reason"), stringField("expired")}}), plain);
 }
 
+// shows: rabbitmq-to-postgresql/message-without-dead
 TEST_F(DerivedId, CountsEveryHeaderThatAPublisherSet) {
   const std::string plain = idUnder({});
 
@@ -237,6 +242,7 @@ TEST_F(ForeignMessage, HeadersOfAllSimpleKindsBecomeText) {
       UnorderedElementsAre(Pair("text", "a\r\nb"), Pair("number", "-7"), Pair("truth", "true"), Pair("real", "0.5")));
 }
 
+// shows: rabbitmq-to-postgresql/group-stands-header
 TEST_F(ForeignMessage, ItsGroupIsTheNamedHeader) {
   options_.groupHeader = "customer";
   std::vector<amqp_table_entry_t> entries{{bytesOf("customer"), integerField(42)}, {bytesOf("b"), stringField("c")}};
@@ -247,6 +253,7 @@ TEST_F(ForeignMessage, ItsGroupIsTheNamedHeader) {
   EXPECT_THAT(message.headers, ElementsAre(Pair("b", "c")));
 }
 
+// shows: rabbitmq-to-postgresql/group-stands-header
 TEST_F(ForeignMessage, OrItsGroupIsTheRoutingKey) {
   options_.groupFrom = GroupFrom::routingKey;
 

@@ -88,6 +88,7 @@ TEST_F(Outage, AFrozenBrokerIsNoticed) {
   EXPECT_THAT(lost, failsWith(Errc::timedOut));
 }
 
+// shows: L4
 TEST_F(Outage, AFrozenBrokerDoesNotHoldTheHandover) {
   options_.replyLimit = 2s;  // while it attaches, a broker on a busy disk has to answer within it
   const auto source = attached(term_);
@@ -129,6 +130,7 @@ class Impatience {
   test::RabbitServer& broker_;
 };
 
+// shows: operations/handler-slower-broker
 TEST_F(Outage, Row37AHandlerThatIsTooSlowForTheBrokerIsTold) {
   const Impatience impatience(broker_);
   ASSERT_THAT(append(options_, {"a"}), succeeds());
@@ -153,6 +155,7 @@ TEST_F(Outage, Row37LeadersThatComeAndGoUseUpNoDeliveryLimit) {
     ASSERT_THAT(idsOf(await(*attached(TestTerm(term), options_)).value()), ElementsAre("a")) << term;
 }
 
+// shows: lanes/lanes-read-ahead
 TEST_F(Outage, OnlyThePrefetchIsInOurHands) {
   ASSERT_THAT(append(options_, {"a", "b", "c", "d"}), succeeds());
   options_.prefetch = 2;

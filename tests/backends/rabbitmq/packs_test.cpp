@@ -22,6 +22,7 @@ class Packs : public Scene {
   std::int64_t waiting() const { return openAdmin(options_).value()->stats()->waiting; }
 };
 
+// shows: sending/many-messages-may
 TEST_F(Packs, AreOneMessageToTheBrokerAndManyToAConsumer) {
   const std::vector<NewMessage> sent = messages(120);
   ASSERT_THAT(openSink(options_).value()->append(sent), succeeds());

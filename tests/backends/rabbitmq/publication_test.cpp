@@ -27,6 +27,7 @@ Options toExchange(const std::string& exchange) {
   return options;
 }
 
+// shows: rabbitmq-to-postgresql/producer-publishes-queue
 TEST(PublicationTest, GoesToTheQueueByItsNameWhereNothingElseIsSaid) {
   Options options;
   options.queue = "orders";
@@ -68,6 +69,7 @@ TEST(PublicationTest, AHeaderGoesBeforeTheOptions) {
   EXPECT_EQ(published(messageSaying("tenure-content-type", "a/b"), options).contentType, "a/b");
 }
 
+// shows: rabbitmq-to-postgresql/message-headers-before
 TEST(PublicationTest, AHeaderThatCannotBeReadIsRefusedWithWhatIsExpected) {
   const std::pair<const char*, std::vector<std::string>> slips[] = {
       {"tenure-exchange", {std::string(256, 'x'), "\xff", std::string(1, '\0')}},

@@ -44,6 +44,7 @@ class PublishingTest : public Scene {
   std::vector<std::string> arrived() { return idsOf(look(*attached(term_))); }
 };
 
+// shows: rabbitmq-to-postgresql/producer-publishes-queue
 TEST_F(PublishingTest, ByTheOptionsMessagesReachAQueueThatIsBoundWithTheRoutingKey) {
   Options options = to(bound("eu.orders"));
   options.publishing.routingKey = "eu.orders";
@@ -53,6 +54,7 @@ TEST_F(PublishingTest, ByTheOptionsMessagesReachAQueueThatIsBoundWithTheRoutingK
   EXPECT_THAT(arrived(), ElementsAre("a", "b"));
 }
 
+// shows: rabbitmq-to-postgresql/producer-publishes-queue
 TEST_F(PublishingTest, InAnExchangeAMessagesGroupIsItsRoutingKey) {
   const Options options = to(bound("group"));
 
@@ -61,6 +63,7 @@ TEST_F(PublishingTest, InAnExchangeAMessagesGroupIsItsRoutingKey) {
   EXPECT_THAT(arrived(), ElementsAre("a"));
 }
 
+// shows: rabbitmq-to-postgresql/message-headers-before
 TEST_F(PublishingTest, ByItsHeadersAMessageGoesElsewhereAndTheyAreNotPublished) {
   const std::string exchange = bound("key");
   NewMessage message = with("a", {{exchangeHeader, exchange}, {routingKeyHeader, "key"}, {"tenant", "eu"}});
@@ -74,6 +77,7 @@ TEST_F(PublishingTest, ByItsHeadersAMessageGoesElsewhereAndTheyAreNotPublished) 
   EXPECT_THAT(messages.front().headers, ElementsAre(Pair("tenant", "eu")));
 }
 
+// shows: rabbitmq-to-postgresql/producer-publishes-queue
 TEST_F(PublishingTest, WithAnExchangeNoQueueIsDeclared) {
   Options options = to(bound("group"));
   options.queue += "-absent";
@@ -97,6 +101,7 @@ TEST_F(PublishingTest, AskingForAnExchangePutsNothingIntoItsQueues) {
   EXPECT_EQ(openAdmin(options_).value()->stats()->waiting, 0);
 }
 
+// shows: rabbitmq-to-postgresql/absent-exchange-refused
 TEST_F(PublishingTest, AnAbsentExchangeIsRefusedWhenTheSinkIsOpenedWithWhatToDo) {
   const auto refused = openSink(to("no-such-exchange"));
 
@@ -105,6 +110,7 @@ TEST_F(PublishingTest, AnAbsentExchangeIsRefusedWhenTheSinkIsOpenedWithWhatToDo)
   EXPECT_THAT(refused.error().detail, AllOf(HasSubstr("no exchange \"no-such-exchange\""), HasSubstr("declare it")));
 }
 
+// shows: rabbitmq-to-postgresql/message-queue-takes
 TEST_F(PublishingTest, AnUnroutableMessageIsToldAloneAndTheOthersAreStored) {
   const Options options = to(bound("key"));
 
@@ -131,6 +137,7 @@ TEST_F(PublishingTest, OfManyInOneGoEachUnroutableOneIsTold) {
   EXPECT_EQ(openAdmin(options_).value()->stats()->waiting, 2'000);
 }
 
+// shows: rabbitmq-to-postgresql/message-queue-takes
 TEST_F(PublishingTest, NotMandatoryAnUnroutableMessageIsDroppedAndCountsAsStored) {
   Options options = to(declared());
   options.publishing.mandatory = false;
@@ -139,6 +146,7 @@ TEST_F(PublishingTest, NotMandatoryAnUnroutableMessageIsDroppedAndCountsAsStored
   EXPECT_THAT(each(options_, {with("b", {{routingKeyHeader, "astray"}, {mandatoryHeader, "no"}})})[0], succeeds());
 }
 
+// shows: rabbitmq-to-postgresql/absent-exchange-refused
 TEST_F(PublishingTest, AnAbsentExchangeInAHeaderIsTheFaultOfThatMessageAlone) {
   const std::vector<NewMessage> messages{with("a", {}), with("b", {{exchangeHeader, "nowhere"}}), with("c", {})};
 
@@ -153,6 +161,7 @@ TEST_F(PublishingTest, AnAbsentExchangeInAHeaderIsTheFaultOfThatMessageAlone) {
   EXPECT_THAT(arrived(), ElementsAre("a", "c"));
 }
 
+// shows: rabbitmq-to-postgresql/absent-exchange-refused
 TEST_F(PublishingTest, AnExchangeThatIsDeletedLaterIsAskedForAnew) {
   const std::string exchange = bound("key");
   const std::vector<NewMessage> messages{with("a", {{exchangeHeader, exchange}, {routingKeyHeader, "key"}}),
@@ -189,6 +198,7 @@ TEST_F(PublishingTest, AnExchangeThatNobodyMayPublishToIsTheFaultOfThatMessageAl
   EXPECT_THAT(results[1], succeeds());
 }
 
+// shows: urls/least-rights-tenure
 TEST_F(PublishingTest, NeedsTheRightToWriteToItsExchangeAndNoOther) {
   const std::string exchange = bound("group");
   broker_.setUser("publisher", "^$", "^" + exchange + "$", "^$");
@@ -293,6 +303,7 @@ std::vector<SeenProperties> seenBy(Connection& connection, const std::string& qu
   return seen;
 }
 
+// shows: rabbitmq-to-postgresql/message-headers-before
 TEST_F(PublishingTest, AConsumerSeesThePropertiesOfTheOptionsAndThoseOfHeadersBeforeThem) {
   ASSERT_THAT(append(options_, {"plain"}), succeeds());
   options_.publishing.priority = 3;

@@ -121,6 +121,7 @@ TEST_F(Sink, SaysThatTheUserMayNotPublish) {
   EXPECT_THAT(openSink(options_), failsWith(Errc::permissionDenied));
 }
 
+// shows: urls/least-rights-tenure
 TEST_F(Sink, NeedsNoMoreRightsThanTheUrlsPageTells) {
   ASSERT_THAT(append(options_, {"a"}), succeeds());
   broker_.setUser("producer", "^$", "^amq\\\\.default$", "^$");

@@ -41,6 +41,7 @@ class OverTls : public Scene {
   test::Authority authority_;
 };
 
+// shows: operations/tls-rabbitmq-well
 TEST_F(OverTls, MessagesGoBothWays) {
   const test::Certificate certificate = authority_.issue("DNS:localhost");
   const test::RabbitServer broker(test::RabbitTls{authority_.certificate(), certificate.certificate, certificate.key});
@@ -51,6 +52,7 @@ TEST_F(OverTls, MessagesGoBothWays) {
   EXPECT_THAT(idsOf(look(*attached(term_))), testing::ElementsAre("a", "b"));
 }
 
+// shows: operations/tls-rabbitmq-well
 TEST_F(OverTls, Row21AnotherNameIsRefused) {
   const Impostor impostor(authority_.issue("DNS:elsewhere.example"));
   options_.port = impostor.port();

@@ -14,6 +14,7 @@ Result<void> claimAt(const redis::Options& options, IEventSink& events = noEvent
   return Leader(options, TestTerm(7), events).claim();
 }
 
+// shows: urls/postgresql-needs-schema
 TEST(UnsafeServer, Row36OneThatLosesOrEvictsIsRefusedUnlessItIsAskedFor) {
   const std::vector<std::pair<RedisServer::Settings, std::string>> unsafe{
       {{"--appendonly", "no"}, "appendonly"},
@@ -147,6 +148,7 @@ TEST_F(Guarded, Row40NoErrorAndNoEventHoldsThePassword) {
   EXPECT_TRUE(events.of<FenceRefused>().empty()) << "nobody came as far as the fence";
 }
 
+// shows: operations/redis-tls-refused
 TEST(Address, Row20TlsIsRefusedNotLeftOut) {
   redis::Options options = RedisServer::shared().options();
   options.tls = true;

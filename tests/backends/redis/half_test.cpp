@@ -41,6 +41,7 @@ class Half : public testing::Test {
   Leader leader_{server_.options(), TestTerm(7)};
 };
 
+// shows: messages/redis-applies-batch
 TEST_F(Half, ABatchToAQueueThatAStrangerWroteToIsNotAppliedAndTheErrorNamesTheQueue) {
   server_.ask({"XADD", "tenure:{other}:messages", "*", "id", "a stranger's"});
 
@@ -60,6 +61,7 @@ TEST_F(Half, ABatchToAQueueWhoseStrangersEntryIsDeletedAgainIsNotApplied) {
   EXPECT_FALSE(isApplied());
 }
 
+// shows: messages/redis-applies-batch
 TEST_F(Half, ABatchToAQueueWithADamagedCounterIsNotApplied) {
   for (const std::string damaged : {"many", "", "-1", "007", "1.5", "9007199254740992"}) {
     server_.ask({"HSET", "tenure:{other}:queue", "last", damaged});
@@ -119,6 +121,7 @@ TEST_F(Half, AMessageIsNotBlamedForAQueueThatItsBatchSendsNothingTo) {
   EXPECT_THAT(transaction->commit(), failsWith(Errc::storeFailed));
 }
 
+// shows: messages/redis-applies-batch
 TEST_F(Half, ALetterThatItsQueueDoesNotTakeStaysOne) {
   const auto transaction = leader_.begin();
   Message message;
@@ -159,6 +162,7 @@ class Rights : public testing::Test {
   RedisServer server_;
 };
 
+// shows: messages/rights-asked-claim
 TEST_F(Rights, TheDocumentedOnesSufficeForASendToAQueueThatTheyName) {
   Leader leader(as("~tenure:{orders}:* ~tenure:{other}:* " + documented), TestTerm(7));
   ASSERT_THAT(leader.claim(), succeeds());
@@ -170,6 +174,7 @@ TEST_F(Rights, TheDocumentedOnesSufficeForASendToAQueueThatTheyName) {
   EXPECT_EQ(server_.ask({"XLEN", "tenure:{other}:messages"}), "1");
 }
 
+// shows: messages/rights-asked-claim
 TEST_F(Rights, ASendToAQueueThatTheyDoNotNameIsRefusedWhenItIsCalled) {
   Leader leader(as("~tenure:{orders}:* " + documented), TestTerm(7));
   ASSERT_THAT(leader.claim(), succeeds());
@@ -183,6 +188,7 @@ TEST_F(Rights, ASendToAQueueThatTheyDoNotNameIsRefusedWhenItIsCalled) {
   EXPECT_THAT(transaction->commit(), succeeds()) << "the transaction goes on";
 }
 
+// shows: messages/rights-asked-claim
 TEST_F(Rights, AClaimIsRefusedForWhatItsTermCouldNotWrite) {
   for (const std::string command : {"xadd", "hset", "zadd", "del", "hincrby", "zrem"}) {
     const Result<void> refused = Leader(as("~tenure:{orders}:* " + documented + " -" + command), TestTerm(7)).claim();
@@ -192,6 +198,7 @@ TEST_F(Rights, AClaimIsRefusedForWhatItsTermCouldNotWrite) {
   }
 }
 
+// shows: messages/redis-applies-batch
 TEST_F(Rights, WhereOneIsTakenAwayInTheMiddleOfABatchTheTermEndsAndTheMessageIsHandledAgain) {
   const std::string rights = "~tenure:{orders}:* ~tenure:{other}:* " + documented;
   for (const std::string command : {"xadd", "set", "hincrby", "hset", "xdel"}) {

@@ -24,6 +24,7 @@ class Keeping : public testing::Test {
   Leader leader_{world_.options(), TestTerm(7)};
 };
 
+// shows: exactly-once/values-bound-parameters, security/message-says-read
 TEST_F(Keeping, Row31NothingInANameOrABodyIsAnInstruction) {
   std::vector<NewMessage> messages;
   for (const std::string& text : hostile)
@@ -68,6 +69,7 @@ TEST_F(Keeping, ConsumersWhoseNamesRunIntoTheirIdsAreToldApart) {
             Admission::fresh);
 }
 
+// shows: messages/redis-keys-expire
 TEST_F(Keeping, AnIdIsForgottenAfterTheHorizonAndNothingElseEver) {
   ASSERT_EQ(admit(leader_, "m").value(), Admission::fresh);
   ASSERT_THAT(leader_.put("k", "v"), succeeds());
@@ -90,6 +92,7 @@ TEST_F(Keeping, WithoutAHorizonAnIdStays) {
   EXPECT_EQ(world_.server().ask({"PTTL", idKey("m")}), "-1");
 }
 
+// shows: messages/redis-keys-expire
 TEST_F(Keeping, KeysAreCountedUntilTheHourOfTheirExpiryIsOver) {
   for (const char* id : {"a", "b", "c", "a"}) ASSERT_THAT(admit(leader_, id), succeeds());
   redis::Options forEver = world_.options();

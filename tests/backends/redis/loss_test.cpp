@@ -51,6 +51,7 @@ TEST_F(Loss, Row36AfterFlushallTheTermIsOverAndThisReplicaClaimsNoMore) {
   EXPECT_EQ(server_.ask({"DBSIZE"}), "0");
 }
 
+// shows: operations/redis-tls-refused
 TEST_F(Loss, Row36AQueueThatIsNotToBeMadeIsMissedByAFreshReplicaToo) {
   server_.ask({"FLUSHALL"});
   redis::Options options = server_.options();
@@ -61,6 +62,7 @@ TEST_F(Loss, Row36AQueueThatIsNotToBeMadeIsMissedByAFreshReplicaToo) {
   EXPECT_THAT(redis::openSink(options).value()->append(std::vector{newMessage("m")}), failsWith(Errc::notFound));
 }
 
+// shows: operations/redis-tls-refused
 TEST_F(Loss, Row36WhereNothingIsToBeMadeAQueueThatAProducerMadeAnewIsNotClaimed) {
   server_.ask({"FLUSHALL"});
   ASSERT_THAT(redis::openSink(server_.options()).value()->append(std::vector{newMessage("m")}), succeeds());
@@ -147,6 +149,7 @@ TEST_F(Loss, Row36ATransactionThatWasOpenWhenTheFenceWentWritesNothing) {
   EXPECT_EQ(server_.ask({"HGET", "tenure:{orders}:state", "k"}), "1");
 }
 
+// shows: operations/store-goes-back
 TEST_F(Loss, Row36ARestoredOlderFileEndsTheTermThatHadCommittedMore) {
   const fs::path data = server_.folder() / "appendonlydir";
   const fs::path backup = server_.folder() / "backup";
@@ -161,6 +164,7 @@ TEST_F(Loss, Row36ARestoredOlderFileEndsTheTermThatHadCommittedMore) {
   EXPECT_EQ(events_.of<Warned>().size(), 1U);
 }
 
+// shows: readme/behind-redis-failover
 TEST_F(Loss, Row36APromotedReplicaThatLagsEndsTheTerm) {
   RedisServer replica({"--replicaof", "127.0.0.1 " + std::to_string(server_.port())});
   awaitCopyIn(replica);

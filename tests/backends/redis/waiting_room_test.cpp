@@ -39,6 +39,7 @@ class WaitingOnRedis : public testing::Test {
   Leader leader_{world_.options(), TestTerm{7}};
 };
 
+// shows: scheduled/leader-brings-nothing
 TEST_F(WaitingOnRedis, AReaderThatWasFrozenAfterItsLookBringsNothingAfterItsSuccessor) {
   send("due", now() - 1s);
   Link link(world_.options());
@@ -56,6 +57,7 @@ TEST_F(WaitingOnRedis, AReaderThatWasFrozenAfterItsLookBringsNothingAfterItsSucc
 }
 
 /// Digits are compared as numbers: tokens of 64 bits are more than Lua's numbers can tell apart.
+// shows: scheduled/leader-brings-nothing
 TEST_F(WaitingOnRedis, TokensThatDifferInTheirLastBitAreToldApart) {
   constexpr std::int64_t large = (std::int64_t{1} << 62) + 1;
   Leader former(world_.options(), TestTerm{large});
@@ -66,6 +68,7 @@ TEST_F(WaitingOnRedis, TokensThatDifferInTheirLastBitAreToldApart) {
   EXPECT_THAT(former.source().attach(former.term()), failsWith(Errc::staleTerm));
 }
 
+// shows: scheduled/redis-same-command
 TEST_F(WaitingOnRedis, AHandlerSendsToAnotherQueueOfTheServerForLater) {
   Options others = world_.options();
   others.queue = "others";
@@ -81,6 +84,7 @@ TEST_F(WaitingOnRedis, AHandlerSendsToAnotherQueueOfTheServerForLater) {
   EXPECT_EQ(openScheduled(others)->cancel(MessageId{"later"}).value(), ScheduleChange::done);
 }
 
+// shows: scheduled/redis-same-command
 TEST_F(WaitingOnRedis, AnEarlierMessageWakesAReaderThatSleepsUntilALaterOne) {
   send("in an hour", now() + 1h);
   ASSERT_THAT(look(leader_), ElementsAre());
@@ -92,6 +96,7 @@ TEST_F(WaitingOnRedis, AnEarlierMessageWakesAReaderThatSleepsUntilALaterOne) {
   EXPECT_EQ(fetched.front().id.value, "now");
 }
 
+// shows: scheduled/redis-same-command
 TEST_F(WaitingOnRedis, ADamagedMessageIsToldAndNothingIsWritten) {
   send("sound", now() - 1s);
   for (const char* damaged : {"nonsense", "0:1:b0:0;", "5;0:1:b100:0;", "5;0:1:b"}) {

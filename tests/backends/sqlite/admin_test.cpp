@@ -56,6 +56,7 @@ void produce(const Options& options, const std::string& id) {
   ASSERT_THAT(openSink(options).value()->append(std::vector{NewMessage{MessageId{id}, {}, "body", {}}}), succeeds());
 }
 
+// shows: messages/look-queue-costs
 TEST(Operator, ALookThatTakesTooLongIsGivenUp) {
   const test::SqliteWorld world;
   const auto connection = Connection::open(world.options()).value();
@@ -87,6 +88,7 @@ TEST(Operator, SeesHowManyPlacesAreTakenWhereCountingTakesTooLong) {
   EXPECT_EQ(stats.waitingBytes, std::nullopt);
 }
 
+// shows: watch/figures-count-ten
 TEST(Operator, AGlanceCountsAFewThousandMessagesThatComeLater) {
   const test::SqliteWorld world;
   produce(world.options(), "a");
@@ -125,6 +127,7 @@ TEST(Operator, AMessageThatIsShownKeepsNobodyFromACommit) {
 }
 
 /// A leader commits all the time, while an operator looks at a million messages that wait.
+// shows: messages/look-queue-costs
 TEST(Operator, LooksAtAMillionMessagesCostALeaderNoTerm) {
   const test::SqliteWorld world;
   produce(world.options(), "first");

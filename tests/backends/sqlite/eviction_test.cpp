@@ -145,6 +145,7 @@ class Eviction : public testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Locks, Eviction, testing::Values("reserved", "exclusive", "shared"),
                          [](const auto& lock) { return lock.param; });
 
+// shows: L6, urls/claim-waits-file
 TEST_P(Eviction, AFrozenPredecessorThatHoldsTheLockIsKilledAndItsWorkUndone) {
   FrozenProcess frozen("leader", world_, GetParam());
 
@@ -158,6 +159,7 @@ TEST_P(Eviction, AFrozenPredecessorThatHoldsTheLockIsKilledAndItsWorkUndone) {
   EXPECT_EQ(world_.ask("PRAGMA integrity_check"), "ok");
 }
 
+// shows: urls/claim-waits-file
 TEST_P(Eviction, AHolderThatIsNotProvenToBeThePredecessorIsLeftAloneAndNamed) {
   FrozenProcess frozen("stranger", world_, GetParam());
   ProcessIdentity another = frozen.identity();
@@ -180,6 +182,7 @@ TEST_P(Eviction, AfterACleanHandoverNobodyIsSuspected) {
   EXPECT_TRUE(frozen.isStopped());
 }
 
+// shows: urls/claim-waits-file
 TEST_P(Eviction, SwitchedOffItOnlyReports) {
   FrozenProcess frozen("leader", world_, GetParam());
   Options options = world_.options();
@@ -221,6 +224,7 @@ class EvictionWithoutAStop : public Eviction {};
 INSTANTIATE_TEST_SUITE_P(Holders, EvictionWithoutAStop, testing::Values("at work"));
 
 /// In a long statement, be it for another election that it hosts on the same file.
+// shows: urls/claim-waits-file
 TEST_P(EvictionWithoutAStop, LeavesAPredecessorAloneThatIsAtWork) {
   FrozenProcess busy("leader", world_, GetParam());
 

@@ -24,6 +24,7 @@ std::string answer(Connection& connection, std::string_view sql) {
   return query.next().value() ? query.text(0) : "none";
 }
 
+// shows: operations/below-sqlite-rollback
 TEST(JournalPlan, AvoidsWalWhereTheLibraryCanCorruptIt) {
   EXPECT_EQ(journalPlan(3'040'001).mode, "truncate");
   EXPECT_EQ(journalPlan(3'040'001).synchronous, "EXTRA");
@@ -35,11 +36,13 @@ TEST(JournalPlan, UsesWalWhereItIsRepaired) {
   EXPECT_EQ(journalPlan(3'051'003).synchronous, "FULL");
 }
 
+// shows: send/file-programs-write
 TEST(JournalPlan, StaysWithARollbackJournalWhereOthersWriteTheFile) {
   EXPECT_EQ(journalPlan(3'051'003, true).mode, "truncate");
   EXPECT_EQ(journalPlan(3'051'003, true).synchronous, "EXTRA");
 }
 
+// shows: send/file-programs-write
 TEST(SqliteFile, RemembersThatOtherProgramsWriteIt) {
   const SqliteWorld world;
   EXPECT_FALSE(isForSenders(*Connection::open(world.options()).value()).value());
@@ -64,6 +67,7 @@ TEST(SqliteFile, IsKeptAsTheLinkedLibraryNeeds) {
   EXPECT_EQ(answer(*connection, "PRAGMA synchronous"), plan.synchronous == "EXTRA" ? "3" : "2");
 }
 
+// shows: operations/below-sqlite-rollback
 TEST(SqliteFile, InWalModeIsTakenBackToASafeJournal) {
   if (journalPlan(sqlite3_libversion_number()).mode == "wal")
     GTEST_SKIP() << "needs rollback-journal: the write-ahead log is safe in this library";
@@ -76,6 +80,7 @@ TEST(SqliteFile, InWalModeIsTakenBackToASafeJournal) {
   EXPECT_EQ(answer(**connection, "PRAGMA journal_mode"), "truncate");
 }
 
+// shows: operations/data-another-schema
 TEST(SqliteFile, OfAnotherSchemaVersionIsRefused) {
   const SqliteWorld world;
   ASSERT_THAT(Connection::open(world.options()), succeeds());
@@ -171,6 +176,7 @@ TEST(SqliteFile, IsOpenOnlyWhileATermHoldsIt) {
 
 class NetworkFileSystem : public testing::TestWithParam<std::pair<long, std::string>> {};
 
+// shows: readme/sqlite-network-file
 TEST_P(NetworkFileSystem, IsRefusedWithTheFilesName) {
   const auto type = [](const std::filesystem::path&) -> Result<long> { return GetParam().first; };
 

@@ -28,6 +28,7 @@ class AnotherVersion : public testing::Test {
   SqliteWorld world;
 };
 
+// shows: numbers/tables-files-another
 TEST_F(AnotherVersion, IsRefusedAndLeftAsItIs) {
   const auto refused = Connection::open(world.options());
 
@@ -63,6 +64,7 @@ class MadeUpStep : public testing::Test {
   std::int64_t present = 0;
 };
 
+// shows: numbers/tables-version-before
 TEST_F(MadeUpStep, IsTakenOnceAndKeepsWhatIsThere) {
   ASSERT_THAT(take(), succeeds());
 
@@ -73,6 +75,7 @@ TEST_F(MadeUpStep, IsTakenOnceAndKeepsWhatIsThere) {
   ASSERT_THAT(refused, failsWith(Errc::configurationRefused)) << "it is of a newer version now";
 }
 
+// shows: numbers/tables-version-before
 TEST_F(MadeUpStep, ThatIsRefusedLeavesAllAsItWas) {
   const Result<void> refused = take("SELECT 1 FROM tenure_message");
 

@@ -87,11 +87,13 @@ struct SpoolOpenedByTwo : SpoolTest {
   }
 };
 
+// shows: sending/process-time-file
 TEST_F(SpoolOpenedByTwo, IsNotDamagedWhereTheOtherHasMadeItsTables) {
   ASSERT_THAT(sqlite::applySchema({.file = file}), succeeds());
   expectThatNothingIsSetAside();
 }
 
+// shows: sending/process-time-file
 TEST_F(SpoolOpenedByTwo, IsNotSetAsideWhileTheOtherHasItThoughItIsDamaged) {
   {
     const auto spool = open();
@@ -115,6 +117,7 @@ TEST_F(SpoolOpenedByTwo, IsNotSetAsideWhileTheOtherHasItThoughItIsDamaged) {
   EXPECT_GT(idsIn(*spool).size(), 150U);
   EXPECT_THAT(events.of<SpoolDamaged>(), SizeIs(1));
 }
+// shows: sending/process-time-file
 TEST_F(SpoolOpenedByTwo, IsSavedWholeWhileTheOtherTriesToOpenIt) {
   {
     const auto spool = open();
@@ -135,6 +138,7 @@ TEST_F(SpoolOpenedByTwo, IsSavedWholeWhileTheOtherTriesToOpenIt) {
   EXPECT_EQ(events.of<SpoolDamaged>()[0].saved, ids.size());
 }
 
+// shows: sending/damaged-file-stops
 TEST_F(SpoolTest, Row35ADamagedFileIsSetAsideAndWhatCanBeReadIsSaved) {
   {
     const auto spool = open();
@@ -158,6 +162,7 @@ TEST_F(SpoolTest, Row35ADamagedFileIsSetAsideAndWhatCanBeReadIsSaved) {
   EXPECT_THAT(spool->append(messages(201, 201)), succeeds());
 }
 
+// shows: sending/refused-messages-count
 TEST_F(SpoolTest, Row35RefusedMessagesThatAreSavedFromADamagedFileAreCounted) {
   SpoolFigures before;
   {
@@ -177,6 +182,7 @@ TEST_F(SpoolTest, Row35RefusedMessagesThatAreSavedFromADamagedFileAreCounted) {
   EXPECT_EQ(spool->figures().refusedBytes, before.refusedBytes);
 }
 
+// shows: sending/damaged-file-stops
 TEST_F(SpoolTest, Row35MessagesWhoseTimeIsLostAreNotSavedAndAllOthersKeepTheirs) {
   std::vector<NewMessage> timed = messages(1, 4'000);
   for (NewMessage& each : timed) each.deliverAt = WallTime{123'456'789ms};
@@ -198,6 +204,7 @@ TEST_F(SpoolTest, Row35MessagesWhoseTimeIsLostAreNotSavedAndAllOthersKeepTheirs)
   for (const SpooledMessage& each : *read) ASSERT_TRUE(each.message.deliverAt) << each.message.id.value;
 }
 
+// shows: sending/damaged-file-stops
 TEST_F(SpoolTest, Row35RefusedMessagesAreSavedUpToTheDamageAndFromBehindItAndTheLossIsTold) {
   {
     const auto spool = open();
@@ -219,6 +226,7 @@ TEST_F(SpoolTest, Row35RefusedMessagesAreSavedUpToTheDamageAndFromBehindItAndThe
   EXPECT_EQ(spool->figures().refused, saved->size());
 }
 
+// shows: sending/damaged-file-stops
 TEST_F(SpoolTest, Row35AFileWhoseBeginningIsGoneIsSetAsideAndTheStartGoesOn) {
   { ASSERT_THAT(open()->append(messages(1, 2)), succeeds()); }
   damage(0, 4'096, '\0');
@@ -230,6 +238,7 @@ TEST_F(SpoolTest, Row35AFileWhoseBeginningIsGoneIsSetAsideAndTheStartGoesOn) {
   EXPECT_THAT(idsIn(*spool), ElementsAre("3"));
 }
 
+// shows: sending/damaged-file-stops
 TEST_F(SpoolTest, Row35AFileOfSomethingElseIsRefusedAndStaysAsItIs) {
   std::ofstream(file) << "orders of the day: 1, 2, 3\n";
   EXPECT_THAT(sqlite::openSpool({.file = file}), failsWith(Errc::configurationRefused));

@@ -18,6 +18,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
+// shows: S10
 TEST_F(SpoolTest, KeepsMessagesWholeAndInOrderAcrossItsReopening) {
   NewMessage timed = message(3);
   timed.deliverAt = WallTime{123'456'789ms};
@@ -39,6 +40,7 @@ TEST_F(SpoolTest, KeepsMessagesWholeAndInOrderAcrossItsReopening) {
   EXPECT_EQ(spool->figures().messages, 3U);
 }
 
+// shows: sending/left-behind-sent
 TEST_F(SpoolTest, ReadsNoMoreThanAskedForAndFromWhereItIsAsked) {
   const auto spool = open();
   const auto first = spool->append(messages(1, 10, std::string(1'000, 'x')));
@@ -50,6 +52,7 @@ TEST_F(SpoolTest, ReadsNoMoreThanAskedForAndFromWhereItIsAsked) {
   EXPECT_THAT(*spool->read(*first + 8, 10, 1U << 20U), SizeIs(2));
 }
 
+// shows: sending/follow-leaves-out
 TEST_F(SpoolTest, KeepsUpToWhereAFileWasSent) {
   const FollowedFile begun{"/var/log/shop.log", 7, 1'234, WallTime{}, 10, "ten bytes."};
   FollowedFile later = begun;
@@ -66,6 +69,7 @@ TEST_F(SpoolTest, KeepsUpToWhereAFileWasSent) {
   EXPECT_THAT(*open()->followed(), testing::UnorderedElementsAre(later, other));
 }
 
+// shows: sending/queue-refuses-kept
 TEST_F(SpoolTest, SettledMessagesAreGoneAndRefusedOnesAreKeptAside) {
   const auto spool = open();
   const auto first = spool->append(messages(1, 4));
@@ -88,6 +92,7 @@ TEST_F(SpoolTest, SettledMessagesAreGoneAndRefusedOnesAreKeptAside) {
   EXPECT_FALSE(spool->figures().oldest);
 }
 
+// shows: sending/spool-full-takes
 TEST_F(SpoolTest, TakesNothingBeyondItsLimitUntilThereIsRoom) {
   const auto spool = open(1U << 20U);
   const auto first = spool->append(messages(1, 1, std::string(1U << 20U, 'x')));
@@ -101,6 +106,7 @@ TEST_F(SpoolTest, TakesNothingBeyondItsLimitUntilThereIsRoom) {
   EXPECT_THAT(spool->append(messages(2, 2)), succeeds());
 }
 
+// shows: sending/refused-messages-count, sending/tenure-spool-purge
 TEST_F(SpoolTest, RefusedMessagesFillItUntilTheyArePurged) {
   {
     const auto spool = open(1U << 20U);
@@ -122,6 +128,7 @@ TEST_F(SpoolTest, RefusedMessagesFillItUntilTheyArePurged) {
   EXPECT_THAT(spool->append(messages(2, 2)), succeeds());
 }
 
+// shows: sending/refused-messages-count
 TEST_F(SpoolTest, RefusedMessagesTakeRoomFromThoseThatWait) {
   const auto spool = open(1U << 20U);
   ASSERT_THAT(spool->append(messages(1, 1, std::string(600'000, 'x'))), succeeds());
@@ -131,6 +138,7 @@ TEST_F(SpoolTest, RefusedMessagesTakeRoomFromThoseThatWait) {
   EXPECT_THAT(spool->append(messages(3, 3)), failsWith(Errc::storeFull));
 }
 
+// shows: sending/tenure-spool-purge
 TEST_F(SpoolTest, APurgeDeletesWhatWasRefusedBeforeATimeAndNothingThatWaits) {
   {
     const auto spool = open();
@@ -170,6 +178,7 @@ TEST_F(SpoolTest, AFileOfAnotherVersionIsRefusedAndLeftAsItIs) {
   EXPECT_EQ(idsIn(*open()).size(), 3U);
 }
 
+// shows: S10, sending/process-time-file
 TEST_F(SpoolTest, OneProcessAtATimeHasItAndADeadOnesIsTakenOver) {
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);
@@ -194,6 +203,7 @@ TEST_F(SpoolTest, OneProcessAtATimeHasItAndADeadOnesIsTakenOver) {
   EXPECT_THAT(idsIn(*open()), ElementsAre("1", "2"));
 }
 
+// shows: sending/full-disk-told
 TEST_F(SpoolTest, AfterAnOutageItsFileGetsSmallerByAPieceEachTimeItIsEmpty) {
   constexpr std::uint64_t large = 16U << 20U;
   constexpr std::uint64_t piece = 2U << 20U;
@@ -214,6 +224,7 @@ TEST_F(SpoolTest, AfterAnOutageItsFileGetsSmallerByAPieceEachTimeItIsEmpty) {
   }
 }
 
+// shows: sending/full-disk-told
 TEST_F(SpoolTest, AFileThatAnOutageHasLeftLargeGetsSmallWhereItIsClosedAndOpened) {
   {
     const auto spool = open();
@@ -227,6 +238,7 @@ TEST_F(SpoolTest, AFileThatAnOutageHasLeftLargeGetsSmallWhereItIsClosedAndOpened
 }
 
 /// A file system of 16 MiB, filled by others as well.
+// shows: sending/full-disk-told
 TEST_F(SpoolTest, AFullDiskTakesNothingSaysSoAndLetsMessagesOut) {
   if (mount("tenure-test", folder.path().c_str(), "tmpfs", 0, "size=16m") != 0)
     GTEST_SKIP() << "needs root: it mounts a file system: " << std::strerror(errno);

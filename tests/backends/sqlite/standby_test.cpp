@@ -52,6 +52,7 @@ TEST_F(SqliteStandby, MakesNoFile) {
   EXPECT_FALSE(std::filesystem::exists(world.options().file));
 }
 
+// shows: operations/sqlite-next-line, operations/sqlite-reads-waits
 TEST_F(SqliteStandby, ChangesNothing) {
   makeFile();
   const std::string before = contentOf(world.options().file);
@@ -61,6 +62,7 @@ TEST_F(SqliteStandby, ChangesNothing) {
   EXPECT_EQ(contentOf(world.options().file), before);
 }
 
+// shows: operations/sqlite-next-line, operations/sqlite-reads-waits
 TEST_F(SqliteStandby, WaitsForNoLockAndHoldsNone) {
   makeFile();
   sqlite3* leader = nullptr;
@@ -94,6 +96,7 @@ TEST_F(SqliteStandby, LooksAtTheSchemaOnceMoreWhenItClaims) {
   EXPECT_THAT(replica.store->claim(test::TestTerm(7)), failsWith(Errc::configurationRefused));
 }
 
+// shows: operations/sqlite-next-line
 TEST_F(SqliteStandby, KeepsTheFileOpenForItsClaim) {
   makeFile();
   EXPECT_THAT(prepare(), succeeds());
@@ -102,6 +105,7 @@ TEST_F(SqliteStandby, KeepsTheFileOpenForItsClaim) {
   EXPECT_FALSE(holdsOpen(world.options().file)) << "it is not the next in line any more";
 }
 
+// shows: operations/sqlite-reads-waits
 TEST_F(SqliteStandby, LeavesItsOwnProcessTheLocksOfATransaction) {
   makeFile();
   sqlite3* leader = nullptr;  // of another election, in this process
@@ -164,6 +168,7 @@ TEST_F(SqliteStandby, RefusesTheSchemaOfAnotherBuild) {
   }
 }
 
+// shows: operations/sqlite-next-line
 TEST_F(SqliteStandby, RehearsesStatementsAndRunsNone) {
   makeFile();
   const auto connection = Connection::open(world.options()).value();

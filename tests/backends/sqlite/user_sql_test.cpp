@@ -60,6 +60,7 @@ TEST_F(UserSql, AParameterWithoutAValueIsRefused) {
   EXPECT_THAT(run("SELECT ?"), failsWith(Errc::invalidArgument));
 }
 
+// shows: exactly-once/values-bound-parameters, security/message-says-read
 TEST_F(UserSql, Row31QuotesInAValueAreOnlyCharacters) {
   const std::vector<SqlParameter> values{{":id", std::string("'); DROP TABLE ledger; --")}};
 

@@ -76,6 +76,7 @@ class UsersFence : public testing::Test {
   const test::TestTerm newer{8};
 };
 
+// shows: fence/recipe-lets-newest
 TEST_F(UsersFence, LetsTheHighestTokenCommitAgainAndAgain) {
   ASSERT_TRUE(claims(older));
   User user(file, older);
@@ -88,6 +89,7 @@ TEST_F(UsersFence, LetsTheHighestTokenCommitAgainAndAgain) {
   }
 }
 
+// shows: fence/recipe-lets-newest
 TEST_F(UsersFence, RefusesATokenThatHasBeenReplaced) {
   ASSERT_TRUE(claims(older));
   User user(file, older);
@@ -109,6 +111,7 @@ TEST_F(UsersFence, RefusesATokenThatNeverClaimed) {
   EXPECT_THAT(stranger.check(), HasSubstr("token_is_current"));
 }
 
+// shows: fence/claim-comes-between
 TEST_F(UsersFence, NoClaimComesBetweenTheCheckAndTheCommit) {
   ASSERT_TRUE(claims(older));
   User user(file, older);

@@ -18,6 +18,7 @@ using test::Replica;
 using test::succeeds;
 using test::TestTerm;
 
+// shows: send/former-leader-brings, scheduled/leader-brings-nothing
 TEST(FrozenReader, BringsNothingAfterItsSuccessor) {
   test::SqliteWorld world;
   const TestTerm first{7};

@@ -272,6 +272,7 @@ TEST(ZooKeeperUrl, NamesEachServerTheStoreAndItsRoot) {
   EXPECT_EQ(accepted(zookeeperOptions, "zookeeper://zk1:2181/").options.name, "default");
 }
 
+// shows: urls/queue-store-works
 TEST(ZooKeeperUrl, IsAStoreAndNoQueue) {
   EXPECT_TRUE(parseStore("zookeeper://zk1:2181/orders"));
   EXPECT_THAT(complaint("zookeeper://zk1:2181/orders"), HasSubstr("zookeeper keeps no queue"));
@@ -327,6 +328,7 @@ TEST(BackendUrl, WhatMayBeAPieceOfAPasswordIsNotRepeated) {
     EXPECT_THAT(complaint(url), testing::Not(HasSubstr("s3cret"))) << url;
 }
 
+// shows: urls/queue-store-works
 TEST(RabbitmqUrl, KeepsNoEffects) {
   EXPECT_THAT(parseStore("amqp://mq").error().detail, HasSubstr("amqp keeps no effects"));
   EXPECT_THAT(wire(parseBackend("amqp://mq").value(), nullptr).error().detail, HasSubstr("--store"));
@@ -355,6 +357,7 @@ TEST(BackendUrl, Row20CertificatesWithoutTlsAreRefusedWithWhatTurnsItOn) {
   EXPECT_TRUE(parseBackend("amqps://mq?tls-authority=" + pemIn(folder)));
 }
 
+// shows: operations/missing-password-file
 TEST(BackendUrl, Row20AFileForTlsThatCannotBeUsedIsRefusedBeforeAnythingBegins) {
   const test::TemporaryFolder folder;
   const std::string pem = pemIn(folder);
@@ -372,6 +375,7 @@ TEST(BackendUrl, Row20AFileForTlsThatCannotBeUsedIsRefusedBeforeAnythingBegins) 
   }
 }
 
+// shows: operations/missing-password-file
 TEST(BackendUrl, Row20ABrokerWithoutAnyPasswordIsRefusedBeforeAnythingBegins) {
   unsetenv("TENURE_RABBITMQ_PASSWORD");
   const std::string refusal = complaint("amqp://mq?queue=orders");

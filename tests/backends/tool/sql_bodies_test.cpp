@@ -83,6 +83,7 @@ void expectThatOneDoesNotFitAndItsNeighboursGoOn(const Case& each) {
   EXPECT_EQ(scene.backend.ask("SELECT count(*) FROM ledger"), "4");
 }
 
+// shows: exactly-once/body-fit-failed
 TEST(SqlBodiesOnPostgres, OneThatDoesNotFitIsADeadLetterAndItsNeighboursGoOn) {
   for (const Case& each : {Case{"int", "INSERT INTO ledger VALUES(:id, :body::int)", numbers},
                            Case{"uuid", "INSERT INTO ledger VALUES(:id, cast(:body as uuid))", uuids},
@@ -92,6 +93,7 @@ TEST(SqlBodiesOnPostgres, OneThatDoesNotFitIsADeadLetterAndItsNeighboursGoOn) {
     expectThatOneDoesNotFitAndItsNeighboursGoOn<Postgres>(each);
 }
 
+// shows: exactly-once/body-fit-failed
 TEST(SqlBodiesOnSqlite, OneThatDoesNotFitIsADeadLetterAndItsNeighboursGoOn) {
   constexpr const char* number = "INT CHECK(typeof(v) = 'integer')";
   for (const Case& each :
@@ -207,6 +209,7 @@ TEST(SqlCheck, EndsTheTermWhereTheStoreDoesNotSayAndTheReplicaContendsAgain) {
   EXPECT_FALSE(isFatal(end->code));
 }
 
+// shows: exactly-once/statement-prepared-before
 TEST(SqlCheck, RefusesAStatementThatItsRoleHasNoRightTo) {
   test::PostgresWorld world;
   world.ask("CREATE TABLE closed(id text)");

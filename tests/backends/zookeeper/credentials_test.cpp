@@ -55,6 +55,7 @@ TEST(Credentials, Row17AStoreThatAnybodyMayChangeIsWarnedOfOnce) {
   EXPECT_THAT(warnedOf("127.0.0.1", "owner:s3cret"), testing::IsEmpty());
 }
 
+// shows: operations/strict-acl-refuses
 TEST(Credentials, Row17AStoreThatAnybodyMayChangeIsNeitherMadeNorClaimedWhereThatIsNotWanted) {
   const test::ZooKeeperStoreWorld world;
   StoreOptions strict = world.options();

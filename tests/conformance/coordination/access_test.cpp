@@ -28,6 +28,7 @@ TEST_F(Access, WhatIsCreatedWithoutCredentialsIsOpenToAll) {
   EXPECT_TRUE(creator->isWorldWritable(path).value());
 }
 
+// shows: operations/digest-created-zookeeper
 TEST_F(Access, WhatIsCreatedWithADigestBelongsToItsCreatorAlone) {
   const auto creator = clientWith("tenure:secret");
   creator->create(path, "data").value();

@@ -8,6 +8,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
+// shows: liveness/server-takes-connections
 TEST(Attempts, AServerThatDoesNotAnswerIsLeftForTheNextInASixthOfTheSessionsTimeout) {
   ZooKeeperWorld world;
   TcpProxy other{world.ensemble.port(0)};

@@ -44,6 +44,7 @@ TEST_P(Coordination, AMultiFailsWithTheCodeOfThePartThatFailed) {
   EXPECT_THAT(client->multi({CreateOp{at("b/c")}}), failsWith(Errc::notFound));
 }
 
+// shows: proof/simulated-ensemble-held
 TEST_P(Coordination, ACheckProvesThatAZnodeIsThere) {
   const std::string own = client->create(at("own-"), "", CreateMode::ephemeralSequential).value().path;
   EXPECT_TRUE(client->multi({CheckOp{own}}));

@@ -25,6 +25,7 @@ class StaleServer : public testing::Test {
   std::unique_ptr<Client> client;
 };
 
+// shows: design/server-cut-off, proof/simulated-ensemble-held
 TEST_F(StaleServer, AnswersReadsAndSyncButNeverCommitsAWrite) {
   const std::string own = client->create("/own-", "", CreateMode::ephemeralSequential).value().path;
   ASSERT_TRUE(client->multi({CheckOp{own}}));

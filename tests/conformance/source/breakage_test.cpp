@@ -69,6 +69,7 @@ class SourceBreakage : public SourceSuite {
 INSTANTIATE_TEST_SUITE_P(Backends, SourceBreakage, testing::ValuesIn(with(&Backend::hasServer, sourceBackends())),
                          testing::PrintToStringParamName());
 
+// shows: rabbitmq-to-postgresql/lost-connection-puts
 TEST_P(SourceBreakage, AConnectionThatEndsAtAnyStepLosesNoMessageAndKeepsTheOrder) {
   for (int before = 0; before < 7; ++before) {  // attach, then fetch and acknowledge in turn
     SCOPED_TRACE("before step " + std::to_string(before));

@@ -16,6 +16,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, SourceSuite, testing::ValuesIn(sourceBackends
 INSTANTIATE_TEST_SUITE_P(Backends, SharedSuite, testing::ValuesIn(with(&Backend::hasStore, sourceBackends())),
                          testing::PrintToStringParamName());
 
+// shows: urls/queue-store-works
 TEST_P(SourceSuite, MessagesComeInTheOrderOfTheirAppending) {
   produce({"a", "b"});
   produce({"c"});
@@ -152,6 +153,7 @@ TEST_P(SourceSuite, AnAcknowledgementMayBeRepeated) {
   EXPECT_THAT(idsOf(look(consumerWith(8))), ElementsAre("b"));
 }
 
+// shows: S5, exactly-once/transaction-effect-fence
 TEST_P(SharedSuite, AnAcknowledgementInATransactionIsPartOfIt) {
   produce({"a", "b"});
   const Consumer first = consumerWith(7);

@@ -33,6 +33,7 @@ class Breakage : public StoreSuite {
 INSTANTIATE_TEST_SUITE_P(Backends, Breakage, testing::ValuesIn(with(&Backend::hasServer, storeBackends())),
                          testing::PrintToStringParamName());
 
+// shows: S9
 TEST_P(Breakage, AConnectionThatEndsAtAnyStepCostsNoTermAndNoEffect) {
   ASSERT_TRUE(breakAtEachStep(&BackendWorld::endConnections));
 }

@@ -6,6 +6,7 @@ namespace {
 
 INSTANTIATE_TEST_SUITE_P(Backends, StoreSuite, testing::ValuesIn(storeBackends()), testing::PrintToStringParamName());
 
+// shows: urls/queue-store-works
 TEST_P(StoreSuite, TheFirstClaimSucceedsAndANewerOneReplacesIt) {
   const Leader first = leaderWith(7);
 
@@ -40,6 +41,7 @@ TEST_P(StoreSuite, AnOlderTermWhoseLeaseRanOutIsMerelyLate) {
   EXPECT_THAT(put(current, "k", "v"), succeeds());
 }
 
+// shows: S7
 TEST_P(StoreSuite, Row15AnOlderTermThatIsProvenToLeadMeansThatTheEnsembleWentBack) {
   const Leader current = leaderWith(8);
 
@@ -85,6 +87,7 @@ TEST_P(StoreSuite, AnEqualTokenOfAnotherCandidateIsNotOurs) {
   EXPECT_THAT(put(current, "k", "v"), succeeds());
 }
 
+// shows: operations/rebuilt-restored-ensemble
 TEST_P(StoreSuite, Row15AnotherEnsembleIsRefused) {
   const Leader current = leaderWith(7);
   TermIdentity foreign = identityWith(8);
@@ -95,6 +98,7 @@ TEST_P(StoreSuite, Row15AnotherEnsembleIsRefused) {
   EXPECT_THAT(put(current, "k", "v"), succeeds());
 }
 
+// shows: operations/rebuilt-restored-ensemble
 TEST_P(StoreSuite, Row16AnotherRootPathIsRefused) {
   const Leader current = leaderWith(7);
   TermIdentity foreign = identityWith(8);
@@ -114,6 +118,7 @@ TEST_P(StoreSuite, Row33AFenceThatIsGoneIsLostAndNeverMadeAgain) {
   EXPECT_THAT(openStore()->claim(TestTerm(9)), failsWith(Errc::fenceLost));
 }
 
+// shows: design/second-writer-copy
 TEST_P(StoreSuite, ACopyOfTheLeaderIsFoundOutByItsCommits) {
   const Leader original = leaderWith(7);
   const Leader clone{openStore(), original.term};

@@ -105,6 +105,8 @@ void run(Actor& older, Actor& newer, const std::vector<bool>& newsTurn) {
   }
 }
 
+// shows: S1, readme/fencing-token-makes, readme/store-checks-token, fence/term-claims-store,
+// shows: bring-a-store/conformance-suites-run
 TEST_P(StoreSuite, InEveryInterleavingAStaleLeaderIsBlockedOrDefeated) {
   std::vector<bool> newsTurn{false, false, false, true, true, true, true};
   int schedules = 0;

@@ -16,6 +16,7 @@ class PruningSuite : public StoreSuite {
   }
 };
 
+// shows: messages/message-comes-again
 TEST_P(PruningSuite, KeysStayUntilTheyAreOldEnough) {
   const Leader leader = leaderWith(7);
   admitAll(leader, {"a", "b"});
@@ -29,6 +30,7 @@ TEST_P(PruningSuite, KeysStayUntilTheyAreOldEnough) {
   EXPECT_EQ(admit(leader, "a").value(), Admission::duplicate);
 }
 
+// shows: messages/leader-forgets-older
 TEST_P(PruningSuite, GoesOnFromStepToStepUntilTheEnd) {
   const Leader leader = leaderWith(7);
   admitAll(leader, {"a", "b", "c", "d", "e"});
@@ -45,6 +47,7 @@ TEST_P(PruningSuite, GoesOnFromStepToStepUntilTheEnd) {
   EXPECT_EQ(admit(leader, "c").value(), Admission::fresh);
 }
 
+// shows: messages/keys-carry-consumer
 TEST_P(PruningSuite, LeavesAnotherConsumersKeysAlone) {
   const Leader leader = leaderWith(7);
   admitAll(leader, {"a"});
@@ -88,6 +91,7 @@ TEST_P(PruningSuite, AKeyThatLiesInTheFutureKeepsAllThatItIsLookedAtWith) {
   EXPECT_EQ(admit(leader, "a").value(), Admission::duplicate);
 }
 
+// shows: messages/ages-store-clock
 TEST_P(PruningSuite, KeysAreMadeByTheClockThatTheStoreTellsOrElseByOurs) {
   const Leader leader = leaderWith(7);
   const auto now = [&] { return leader.store->clock().value().value_or(systemClock().wallNow()); };

@@ -79,6 +79,7 @@ TEST_P(SendingSuite, ATransactionMayOnlySend) {
   EXPECT_THAT(idsOf(look()), ElementsAre("alone"));
 }
 
+// shows: exactly-once/handler-sends-comes
 TEST_P(SendingSuite, OfWhatIsUndoneNothingComes) {
   auto transaction = begin();
   ASSERT_THAT(transaction->mark(), succeeds());
@@ -96,6 +97,7 @@ TEST_P(SendingSuite, OfWhatIsUndoneNothingComes) {
   EXPECT_THAT(idsOf(look()), ElementsAre("kept"));
 }
 
+// shows: exactly-once/handler-sends-comes
 TEST_P(SendingSuite, AStaleTermSendsNothing) {
   auto stale = begin();
   ASSERT_THAT(stale->enqueue(next("stale")), succeeds());
@@ -158,6 +160,7 @@ TEST_P(SendingSuite, AConsumerThatWaitsIsWokenByWhatWasSent) {
   EXPECT_THAT(idsOf(woken), ElementsAre("wake up"));
 }
 
+// shows: exactly-once/handler-sends-comes
 TEST_P(SendingSuite, AHandlerSendsOnceHoweverOftenItIsStarted) {
   ASSERT_THAT(world_->sink()->append(std::vector{next("order")}), succeeds());
   std::vector<std::string> handled;

@@ -8,6 +8,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 /// What a store cannot hold whole is cut, and says so.
+// shows: messages/dead-letter-cut
 TEST_P(StoreSuite, ADeadLetterOfTheLargestBodyIsTaken) {
   const Leader leader = leaderWith(7);
   auto transaction = begin(leader);
@@ -97,6 +98,7 @@ TEST_P(StoreSuite, ATransactionThatGoesOutOfScopeIsRolledBack) {
   EXPECT_EQ(get(leader, "k"), std::nullopt);
 }
 
+// shows: S2
 TEST_P(StoreSuite, AnIdIsAdmittedOnce) {
   const Leader leader = leaderWith(7);
 
@@ -122,6 +124,7 @@ TEST_P(StoreSuite, Row30TheSameIdWithAnotherBodyIsReused) {
   EXPECT_EQ(admit(leader, "m", "one body").value(), Admission::duplicate);
 }
 
+// shows: messages/keys-carry-consumer
 TEST_P(StoreSuite, ConsumersHaveIdsOfTheirOwn) {
   const Leader leader = leaderWith(7);
   EXPECT_EQ(admit(leader, "m").value(), Admission::fresh);
@@ -385,6 +388,7 @@ NumberedGroup::Mark markOf(const KeptMessage& message) {
   return {message.message.id, digestOf(message.message.body), message.isPast};
 }
 
+// shows: numbers/comes-early-kept
 TEST_P(StoreSuite, WhereAGroupStandsAndWhatIsKeptOfItAreFoundByTheNextTerm) {
   const Leader first = leaderWith(7);
   const GroupId early{"early"};
@@ -488,6 +492,7 @@ TEST_P(StoreSuite, AnUnknownOutcomeUnderANewerTermIsStale) {
   EXPECT_THAT(first.store->resolve(first.term), failsWith(Errc::staleTerm));
 }
 
+// shows: readme/store-checks-token
 TEST_P(StoreSuite, AFencedWriteIsHeardOfAtTheCommitAtTheLatest) {
   const Leader first = leaderWith(7);
   leaderWith(8);
@@ -541,6 +546,7 @@ TEST_P(StoreSuite, WhatIsForeseenIsNotTrusted) {
   EXPECT_EQ(admit(leader, "m").value(), Admission::duplicate);
 }
 
+// shows: exactly-once/transaction-effect-fence
 TEST_P(StoreSuite, SqlSharesTheTransactionWhereThereIsSql) {
   const Leader leader = leaderWith(7);
   auto transaction = begin(leader);

@@ -23,6 +23,7 @@ TEST(CandidateFaults, AThrowingLeaderGivesWayToItsSuccessor) {  // row 32
   EXPECT_TRUE(throwing.waitForOutput(" stood_by ")) << throwing.output();
 }
 
+// shows: L3
 TEST(CandidateFaults, Row32AHungExecuteExitsWith70AndTheSuccessorLeads) {  // row 32
   CandidateReplicas replicas;
   Program& hung = replicas.startLeader({"career=hanging", "execute_ms=300", "grace_ms=100"});
@@ -33,6 +34,7 @@ TEST(CandidateFaults, Row32AHungExecuteExitsWith70AndTheSuccessorLeads) {  // ro
   EXPECT_TRUE(standby.waitForOutput(" inaugurated ")) << standby.output();
 }
 
+// shows: readme/killed
 TEST(CandidateFaults, ACrashedLeaderIsFollowedByItsSuccessor) {  // row 32
   CandidateReplicas replicas;
   Program& crashing = replicas.startLeader({"career=crashing", "session_ms=3000"});
@@ -42,6 +44,7 @@ TEST(CandidateFaults, ACrashedLeaderIsFollowedByItsSuccessor) {  // row 32
   EXPECT_TRUE(standby.waitForOutput(" inaugurated ")) << standby.output();
 }
 
+// shows: L5
 TEST(CandidateFaults, AWrongDigestIsFatalWithStatus77AndNeverShown) {  // row 18
   CandidateReplicas replicas;
   const std::string root = "root=/" + freshUuid();

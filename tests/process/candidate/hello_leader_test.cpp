@@ -5,6 +5,7 @@
 namespace tenure::test {
 namespace {
 
+// shows: readme/career-compiles-leads
 TEST(HelloLeader, LeadsGreetsThreeTimesAndHandsOver) {
   const TemporaryFolder folder;
   Program hello({TENURE_BINARY_DIR "/examples/hello_leader", Ensemble::shared().hosts()}, folder / "output");
@@ -20,6 +21,7 @@ TEST(HelloLeader, LeadsGreetsThreeTimesAndHandsOver) {
             "I hand over: stop_asked.\n");
 }
 
+// shows: start/examples-table-says
 TEST(HelloLeader, TheNextOneTakesOver) {
   const TemporaryFolder folder;
   const Program::Arguments command{TENURE_BINARY_DIR "/examples/hello_leader", Ensemble::shared().hosts()};

@@ -35,6 +35,7 @@ class ObserverTest : public testing::Test {
   std::vector<std::int64_t> tokens_;
 };
 
+// shows: cpp/observer-told-term
 TEST_F(ObserverTest, IsToldOfEachTermInItsOrder) {
   const auto observation = observe();
   Program& first = replicas_.startLeader();
@@ -50,6 +51,7 @@ TEST_F(ObserverTest, IsToldOfEachTermInItsOrder) {
   EXPECT_EQ(tokens(), replicas_.tokens());
 }
 
+// shows: cpp/observer-told-term
 TEST_F(ObserverTest, ComesAndGoesWhileTheTermGoesOn) {
   const Program& leader = replicas_.startLeader();
 

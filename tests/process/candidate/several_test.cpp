@@ -18,6 +18,7 @@ class SeveralCandidates : public testing::Test {
   const std::string also_ = "also=/" + freshUuid();
 };
 
+// shows: cpp/several-candidates-process
 TEST_F(SeveralCandidates, SigtermHandsAllOfThemOverToTheNextProcess) {
   Program& leader = startLeaderOfBoth();
   Program& standby = replicas_.start({root_, also_});
@@ -31,6 +32,7 @@ TEST_F(SeveralCandidates, SigtermHandsAllOfThemOverToTheNextProcess) {
   EXPECT_TRUE(standby.waitForOutput(" inaugurated ", 2)) << standby.output();
 }
 
+// shows: cpp/several-candidates-process
 TEST_F(SeveralCandidates, ASecondSigtermAbortsAllOfThem) {
   Program& leader = startLeaderOfBoth({"career=hanging"});
   ASSERT_TRUE(replicas_.waitFor("begin", 2));
@@ -42,6 +44,7 @@ TEST_F(SeveralCandidates, ASecondSigtermAbortsAllOfThem) {
   EXPECT_EQ(leader.waitForEnd()->exitCode, 75) << leader.output();
 }
 
+// shows: cpp/several-candidates-process
 TEST_F(SeveralCandidates, WhenOneIsRefusedAllLeaveWithItsExitCode) {
   replicas_.startLeader({root_, "digest=owner:right"});
 

@@ -4,6 +4,7 @@
 namespace tenure::test {
 namespace {
 
+// shows: operations/sigterm-sigint-finish
 TEST(CandidateSignals, SigtermFinishesTheStepHandsOverAndExitsWithZero) {
   CandidateReplicas replicas;
   Program& leader = replicas.startLeader({"career=slow"});
@@ -17,6 +18,7 @@ TEST(CandidateSignals, SigtermFinishesTheStepHandsOverAndExitsWithZero) {
   EXPECT_NE(leader.output().find("clean=true"), std::string::npos) << leader.output();
 }
 
+// shows: operations/asked-leave-leader
 TEST(CandidateSignals, SigtermPassesTheBatonToTheStandby) {
   CandidateReplicas replicas;
   Program& leader = replicas.startLeader();
@@ -40,6 +42,7 @@ TEST(CandidateSignals, AStandbyLeavesOnSigterm) {
   EXPECT_EQ(replicas.count("inaugurate"), 1U);
 }
 
+// shows: L4, operations/sigterm-sigint-finish
 TEST(CandidateSignals, ASecondSigtermAbortsAStepThatDoesNotHeedTheFirst) {
   CandidateReplicas replicas;
   Program& leader = replicas.startLeader({"career=hanging"});
@@ -54,6 +57,7 @@ TEST(CandidateSignals, ASecondSigtermAbortsAStepThatDoesNotHeedTheFirst) {
   EXPECT_TRUE(standby.waitForOutput(" inaugurated ")) << standby.output();
 }
 
+// shows: L4, operations/message-beyond-drain
 TEST(CandidateSignals, ADrainThatReachesItsLimitAborts) {
   CandidateReplicas replicas;
   Program& leader = replicas.startLeader({"career=hanging", "drain_ms=100"});
@@ -64,6 +68,7 @@ TEST(CandidateSignals, ADrainThatReachesItsLimitAborts) {
   EXPECT_EQ(leader.waitForEnd()->exitCode, 75) << leader.output();
 }
 
+// shows: operations/message-beyond-drain
 TEST(CandidateSignals, ADrainThatReachesItsLimitAbortsAHandoverToo) {
   CandidateReplicas replicas;
   Program& leader = replicas.startLeader({"career=hanging", "drain_ms=100"});
@@ -87,6 +92,7 @@ TEST(CandidateSignals, Sigusr1HandsOverAndALoneReplicaLeadsAgainUnderALargerToke
   EXPECT_EQ(replicas.count("handover handover_asked"), 1U);
 }
 
+// shows: operations/sigusr1-hands-over
 TEST(CandidateSignals, Sigusr1PutsTheLeaderAtTheBack) {
   CandidateReplicas replicas;
   Program& leader = replicas.startLeader();
@@ -99,6 +105,7 @@ TEST(CandidateSignals, Sigusr1PutsTheLeaderAtTheBack) {
   EXPECT_EQ(occurrences(leader.output(), " inaugurated "), 1U);
 }
 
+// shows: operations/sigusr1-hands-over
 TEST(CandidateSignals, Sigusr2ReportsTheStatus) {
   CandidateReplicas replicas;
   Program& leader = replicas.startLeader();
@@ -146,6 +153,7 @@ TEST(CandidateSignals, Row39AStormOfSigusr1HandsEachTermOverOnce) {  // row 39: 
   EXPECT_TRUE(std::is_sorted(tokens.begin(), tokens.end()));
 }
 
+// shows: operations/candidate-takes-signals
 TEST(CandidateSignals, ACandidateTakesNoSignalsUnlessItIsAskedTo) {
   CandidateReplicas replicas;
   Program& leader = replicas.startLeader({"signals=no"});

@@ -4,6 +4,7 @@
 namespace tenure::test {
 namespace {
 
+// shows: cpp/prepare-called-next
 TEST(CandidateStandby, TheNextInLinePreparesWhileAnotherLeads) {
   CandidateReplicas replicas;
   Program& leader = replicas.startLeader({"career=preparing"});
@@ -18,6 +19,7 @@ TEST(CandidateStandby, TheNextInLinePreparesWhileAnotherLeads) {
   EXPECT_TRUE(replicas.waitFor("prepared", 2)) << "who has stepped down is the next in line: " << leader.output();
 }
 
+// shows: cpp/prepare-called-next
 TEST(CandidateStandby, AnElectionOvertakesAPreparation) {
   CandidateReplicas replicas;
   Program& leader = replicas.startLeader();

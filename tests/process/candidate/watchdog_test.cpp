@@ -17,6 +17,7 @@ bool keptItsSession(const Program& replica) {
   return log.find(" session_suspended ") == std::string::npos && log.find(" session_expired ") == std::string::npos;
 }
 
+// shows: L3, readme/hangs
 TEST(CandidateWatchdog, ADeadlockedHandlerIsFollowedThoughItsSessionIsHealthy) {
   CandidateReplicas replicas;
   Program& deadlocked = replicas.start(impatientAnd({"career=deadlocked"}));
@@ -33,6 +34,7 @@ TEST(CandidateWatchdog, ADeadlockedHandlerIsFollowedThoughItsSessionIsHealthy) {
   EXPECT_EQ(replicas.count("handover"), 0U) << "a career that is out cannot hand over";
 }
 
+// shows: operations/candidate-takes-signals
 TEST(CandidateWatchdog, AHandlerThatIgnoresItsStopTokenFindsItsTermInvalidAndIsFollowed) {
   CandidateReplicas replicas;
   Program& deaf = replicas.start(impatientAnd({"career=deaf", "signals=no"}));

@@ -6,6 +6,7 @@
 namespace tenure::test {
 namespace {
 
+// shows: readme/deploy-demo-plays
 TEST(Demo, EndsAsPromised) {
   TemporaryFolder folder;
   Program demo({TENURE_SOURCE_DIR "/deploy/demo"}, folder / "demo.txt", {"TOOL=" TENURE_BINARY_DIR "/tenure"});

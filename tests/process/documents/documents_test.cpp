@@ -118,6 +118,9 @@ class Commands {
 
 using Page = testing::TestWithParam<std::string>;
 
+// shows: readme/tool-five-lines, start/step-page-queue, exactly-once/page-commands, singleton/page-commands,
+// shows: lanes/page-commands, numbers/page-commands, rabbitmq-to-postgresql/pages-commands, watch/page-commands,
+// shows: fence/pages-commands, operations/page-commands, operations/store-goes-back, proof/every-command-these
 TEST_P(Page, CanBeFollowedCommandByCommand) {
   Commands commands;
   commands.add(GetParam());
@@ -135,6 +138,7 @@ TEST(Pages, OfOneDatabaseCanBeFollowedOneAfterTheOther) {
   commands.succeed();
 }
 
+// shows: readme/career-compiles-leads, cpp/consumer-page-compiles
 TEST_P(Page, ShowsCodeThatCompiles) {
   const TemporaryFolder folder;
   for (const Block& block : blocksOf(GetParam())) {

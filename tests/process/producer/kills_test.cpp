@@ -82,6 +82,7 @@ std::tuple<int, int> orderOf(const std::string& id) {
   return {std::stoi(id.substr(0, id.find('-'))), std::stoi(id.substr(id.rfind('-') + 1))};
 }
 
+// shows: S10
 TEST_P(ProducerKills, AtEachStepLoseNothingThatWasAcceptedAndKeepEachGroupsOrder) {
   static constexpr std::array occurrences{1, 3, 9, 2, 20, 50};
   for (std::size_t killed = 0; killed < kills(); ++killed) {

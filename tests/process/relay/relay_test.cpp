@@ -114,6 +114,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Wired{"SqliteToAnotherFile", "sqlite", "sqlite"}),
     [](const auto& each) { return each.param.name; });
 
+// shows: outbox/queue-database-place
 TEST_P(RelayBetween, EveryMessageIsSeenOnceAndInOrderAcrossAHandoverAndAKill) {
   connect(GetParam().queue, GetParam().store);
   produce(1, count / 3);
@@ -144,6 +145,7 @@ INSTANTIATE_TEST_SUITE_P(From, NumberingRelay, testing::Values("postgresql", "sq
                          [](const auto& each) { return each.param; });
 
 /// With a table the first relay is not killed but stands still, and wakes up when the second one has published.
+// shows: numbers/numbered-message-dies
 TEST_P(NumberingRelay, AFollowerSeesAllOthersOnceAndInOrderWhenAMessageDiesAndARelayIsStruck) {
   connect(GetParam(), "rabbitmq");
   produce(1, count / 3, 40);
@@ -174,6 +176,7 @@ TEST_P(NumberingRelay, AFollowerSeesAllOthersOnceAndInOrderWhenAMessageDiesAndAR
   EXPECT_THAT(tenure({"dead-letters", "list", "--queue", from()}).output, HasSubstr("m-40"));
 }
 
+// shows: outbox/check-looks-both
 TEST_F(RelayTool, ChecksBothEndsAndSendsNothing) {
   connect("sqlite", "sqlite");
   produce(1, 3);
@@ -185,6 +188,7 @@ TEST_F(RelayTool, ChecksBothEndsAndSendsNothing) {
   EXPECT_FALSE(std::filesystem::exists(at("to.db")));
 }
 
+// shows: outbox/check-looks-both
 TEST_F(RelayTool, RefusesPlacesThatItCannotUse) {
   connect("sqlite", "sqlite");
   const auto refused = [&](const std::string& source, const std::string& target) {
@@ -198,6 +202,7 @@ TEST_F(RelayTool, RefusesPlacesThatItCannotUse) {
   EXPECT_THAT(cache.output, HasSubstr("--from: expected a queue in PostgreSQL or SQLite"));
 }
 
+// shows: outbox/status-queue-queue
 TEST_F(RelayTool, StatusRaisesAnAlarmWhereMessagesWaitAndNobodyLeads) {
   connect("sqlite", "sqlite");
   produce(1, 3);
@@ -213,6 +218,7 @@ TEST_F(RelayTool, StatusRaisesAnAlarmWhereMessagesWaitAndNobodyLeads) {
   EXPECT_THAT(tenure(inElection("status", {"--queue", from(), "--json"})).output, HasSubstr("\"unattended\": 2"));
 }
 
+// shows: outbox/status-queue-queue
 TEST_F(RelayTool, StatsRaiseTheSameAlarmWhereTheyAreToldOfTheEnsemble) {
   connect("sqlite", "sqlite");
   produce(1, 1);
@@ -232,6 +238,7 @@ TEST_F(RelayTool, StatsRaiseTheSameAlarmWhereTheyAreToldOfTheEnsemble) {
   EXPECT_THAT(left.output, HasSubstr("leader        nobody\nALARM         messages wait, and nobody leads: 3\n"));
 }
 
+// shows: outbox/queue-takes-dead
 TEST_F(RelayTool, WhatNoQueueTakesIsADeadLetterAndIsPublishedOnceItIsPutBack) {
   connect("sqlite", "rabbitmq");
   RabbitServer& broker = RabbitServer::shared();
@@ -252,6 +259,7 @@ TEST_F(RelayTool, WhatNoQueueTakesIsADeadLetterAndIsPublishedOnceItIsPutBack) {
   EXPECT_EQ(told(only, SIGTERM), 0) << only.output();
 }
 
+// shows: watch/relay-tells-target
 TEST_F(RelayTool, AnswersHealthChecksAndTellsWhatWaits) {
   connect("sqlite", "sqlite");
   produce(1, 5);
@@ -271,6 +279,7 @@ TEST_F(RelayTool, AnswersHealthChecksAndTellsWhatWaits) {
   EXPECT_EQ(told(only, SIGTERM), 0) << only.output();
 }
 
+// shows: outbox/check-looks-both
 TEST_F(RelayTool, RefusesAnExchangeThatIsNotThere) {
   connect("sqlite", "rabbitmq");
   const Run run = tenure(inElection("relay", {"--from", from(), "--to", with(to_->url(), "exchange=absent")}));
@@ -278,6 +287,7 @@ TEST_F(RelayTool, RefusesAnExchangeThatIsNotThere) {
   EXPECT_THAT(run.output, AllOf(HasSubstr("--to"), HasSubstr("absent")));
 }
 
+// shows: outbox/table-user-own
 TEST_F(RelayTool, PublishesATableOfTheUsersOwnToTheExchangeOfEachRow) {
   connect("table", "rabbitmq");
   shop().ask("SET ROLE " + shop().role() + "; CREATE TABLE " + shop().role() +
@@ -307,6 +317,7 @@ TEST_F(RelayTool, PublishesATableOfTheUsersOwnToTheExchangeOfEachRow) {
 }
 
 /// Else the relay would publish the row again and again.
+// shows: outbox/row-without-body
 TEST_F(RelayTool, EndsWithARowThatNoMarkChanges) {
   connect("table", "sqlite");
   const std::string schema = shop().role();
@@ -324,6 +335,7 @@ TEST_F(RelayTool, EndsWithARowThatNoMarkChanges) {
   EXPECT_THAT(tenure({"queue", "stats", "--queue", to(), "--json"}).output, HasSubstr("\"waiting\":1,"));
 }
 
+// shows: outbox/check-looks-both
 TEST_F(RelayTool, ChecksWhatOtherProgramsHaveSentBeforeTheFirstLeader) {
   connect("postgresql", "postgresql");
   shop().ask("SELECT tenure_send('" + name_ +
@@ -338,6 +350,7 @@ TEST_F(RelayTool, ChecksWhatOtherProgramsHaveSentBeforeTheFirstLeader) {
   EXPECT_EQ(dynamic_cast<PostgresPlace&>(*to_).world().ask("SELECT count(*) FROM tenure_queue"), "0");
 }
 
+// shows: outbox/check-looks-both
 TEST_F(RelayTool, RefusesItsOwnQueueUnderAnotherName) {
   connect("postgresql", "sqlite");
   produce(1, 1);
@@ -350,6 +363,7 @@ TEST_F(RelayTool, RefusesItsOwnQueueUnderAnotherName) {
   EXPECT_THAT(run.output, HasSubstr("--to: it is the queue that --from names"));
 }
 
+// shows: outbox/dump-restored-another
 TEST_F(RelayTool, GoesOnWhereItsDatabaseWasDumpedAndRestored) {
   connect("postgresql", "sqlite");
   produce(1, 300);

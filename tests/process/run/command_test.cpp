@@ -14,6 +14,7 @@ class RunCommand : public Running {
   static constexpr const char* forEver = "exec tail -f /dev/null";
 };
 
+// shows: singleton/our-standard-streams, operations/command-inherit-our
 TEST_F(RunCommand, LearnsItsTermFromTheEnvironmentAndNoSecret) {
   Program replica = start(runWith("a", {"sh", "-c", "env > " + at("env")}, {"--on-exit", "exit", "--root", "/env"}),
                           "a", {"TENURE_DIGEST=tenure:s3cret"});
@@ -28,6 +29,7 @@ TEST_F(RunCommand, LearnsItsTermFromTheEnvironmentAndNoSecret) {
                                  Not(HasSubstr("s3cret")), Not(HasSubstr("TENURE_STORE"))));
 }
 
+// shows: singleton/our-standard-streams
 TEST_F(RunCommand, HasOurStandardStreamsToItself) {
   write("in", "one\ntwo\n");
   std::string line = "exec " + std::string(TENURE_BINARY_DIR) + "/tenure";
@@ -50,6 +52,7 @@ TEST_F(RunCommand, GetsItsArgumentsAsTheyAre) {
   EXPECT_THAT(replica.output(), HasSubstr("<[a,b]><><--><--id><status>"));
 }
 
+// shows: singleton/exit-resign-restart
 TEST_F(RunCommand, PassesItsExitCodeOn) {
   const auto codeOf = [&](const std::string& script) {
     Program replica = run("code", script, {"--on-exit", "exit"});
@@ -60,6 +63,7 @@ TEST_F(RunCommand, PassesItsExitCodeOn) {
   EXPECT_EQ(codeOf("kill -SEGV $$"), 139);
 }
 
+// shows: singleton/command-cannot-run
 TEST_F(RunCommand, ThatCannotBeRunIsRefusedBeforeAnybodyContends) {
   Program absent = start(runWith("absent", {"no-such-command"}, {"--on-exit", "exit"}), "absent");
   EXPECT_EQ(exitOf(absent), 78);
@@ -69,6 +73,7 @@ TEST_F(RunCommand, ThatCannotBeRunIsRefusedBeforeAnybodyContends) {
   EXPECT_THAT(folder.output(), testing::Not(HasSubstr(" elected ")));
 }
 
+// shows: singleton/exit-resign-restart
 TEST_F(RunCommand, ThatCrashesGivesTheLeadershipToTheNextReplicaAndItsOwnStandsBy) {
   Program crashing = run("crashing", "kill -SEGV $$");
   ASSERT_TRUE(crashing.waitForOutput(" command_ended ")) << crashing.output();
@@ -82,6 +87,7 @@ TEST_F(RunCommand, ThatCrashesGivesTheLeadershipToTheNextReplicaAndItsOwnStandsB
   EXPECT_EQ(told(steady, SIGTERM), 0) << steady.output();
 }
 
+// shows: singleton/exit-resign-restart
 TEST_F(RunCommand, ThatCrashesIsRunAgainInTheSameTermWhenRestartIsAskedFor) {
   const std::string script =
       "echo $TENURE_TOKEN >> " + at("runs") + "; test $(wc -l < " + at("runs") + ") -lt 3 || " + forEver + "; exit 3";
@@ -94,6 +100,7 @@ TEST_F(RunCommand, ThatCrashesIsRunAgainInTheSameTermWhenRestartIsAskedFor) {
   EXPECT_EQ(told(replica, SIGTERM), 0) << replica.output();
 }
 
+// shows: singleton/command-kills-shim
 TEST_F(RunCommand, ThatKillsItsShimHasCrashed) {
   Program replica = run("a", "kill -9 $PPID; exec sleep 600", {"--on-exit", "exit"});
 
@@ -129,6 +136,7 @@ TEST_F(RunCommand, LeavesNothingBehindThatTheNextTermWouldMeet) {
   EXPECT_FALSE(std::filesystem::exists("/proc/" + contents("daemon").substr(0, contents("daemon").find('\n'))));
 }
 
+// shows: singleton/our-standard-streams
 TEST_F(RunCommand, ReadsItsTermFromADescriptorThatEndsWithTheTerm) {
   const std::string script =
       "trap '' TERM; while read -r line <&5; do echo \"$line\" >> " + at("term") + "; done; echo over >> " + at("term");

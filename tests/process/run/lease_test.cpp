@@ -14,6 +14,7 @@ class RunLease : public Running {
   const Arguments briefly{"--session-timeout", "6s"};
 };
 
+// shows: singleton/killed-before-lease
 TEST_F(RunLease, AFrozenLeadersCommandIsAskedAndThenKilledBeforeTheHardLimit) {
   Program first = runPresence("first", briefly, true);
   ASSERT_TRUE(presencesReach(1)) << first.output();
@@ -47,6 +48,7 @@ TEST_F(RunLease, AFrozenLeadersCommandSeesTheEndOfItsTermInItsDescriptor) {
   EXPECT_EQ(exitOf(frozen), 76) << frozen.output();
 }
 
+// shows: operations/zookeeper-servers-dead
 TEST_F(RunLease, ALeaderCutOffFromTheEnsembleEndsItsCommandAndExits76) {
   Ensemble ensemble({.servers = 1});
   Arguments arguments =
@@ -77,6 +79,7 @@ TEST_F(RunLease, ALeaderWhoseSessionIsEndedKillsItsCommandAndExits76) {
   EXPECT_THAT(replica.output(), AnyOf(HasSubstr("reason=session_expired"), HasSubstr("reason=znode_deleted")));
 }
 
+// shows: liveness/server-takes-connections
 TEST_F(RunLease, AnEnsembleThatIsAwayForAMomentEndsNothing) {
   Ensemble ensemble({.servers = 1});
   Arguments arguments = runWith("a", {"sh", "-c", "echo here; exec tail -f /dev/null"}, {"--session-timeout", "40s"});
@@ -141,6 +144,7 @@ class RunStorm : public Running {
   int started_ = 0;
 };
 
+// shows: S6, singleton/command-runs-replica
 TEST_F(RunStorm, NoTwoReplicasEverRunTheirCommandsAtTheSameTime) {
   ASSERT_TRUE(presencesReach(1));
 

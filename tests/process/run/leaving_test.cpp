@@ -15,6 +15,7 @@ class RunLeaving : public Running {
   std::string status() { return tenure(inElection("status", {"--json"})).output; }
 };
 
+// shows: singleton/ends-term-started
 TEST_F(RunLeaving, SigtermEndsTheCommandHandsOverAndExitsZero) {
   Program replica = run("a", polite);
   ASSERT_TRUE(replica.waitForOutput("here ")) << replica.output();
@@ -26,6 +27,7 @@ TEST_F(RunLeaving, SigtermEndsTheCommandHandsOverAndExitsZero) {
   EXPECT_THAT(status(), HasSubstr("\"state\": \"idle\""));
 }
 
+// shows: singleton/ends-term-started
 TEST_F(RunLeaving, ACommandThatDoesNotGoIsKilledAfterTheDrainTimeoutAndThatIs75) {
   Program replica = run("a", deaf, {"--drain-limit", "200ms"});
   ASSERT_TRUE(replica.waitForOutput("here ")) << replica.output();
@@ -86,6 +88,7 @@ TEST_F(RunLeaving, ARotationThatHasToKillStandsByAgain) {
   EXPECT_EQ(told(alone, SIGTERM), 75) << alone.output();
 }
 
+// shows: singleton/ends-term-started
 TEST_F(RunLeaving, WhatTheCommandDaemonizedIsGoneBeforeTheLeadershipIs) {
   Program first = run("first",
                       "(setsid nohup " + std::string(TENURE_BINARY_DIR) + "/test_programs/presence " + at("presence") +

@@ -28,6 +28,7 @@ class RunStore : public Running {
   }
 };
 
+// shows: fence/term-claims-store
 TEST_F(RunStore, IsClaimedBeforeTheCommandStarts) {
   const std::string query = "sqlite3 \"$TENURE_STORE_FILE\" 'SELECT token FROM tenure_fence'";
   Program replica = run("a", "test \"$(" + query + ")\" = $TENURE_TOKEN", {"--store", store(), "--on-exit", "exit"});
@@ -35,6 +36,7 @@ TEST_F(RunStore, IsClaimedBeforeTheCommandStarts) {
   EXPECT_EQ(exitOf(replica), 0) << replica.output();
 }
 
+// shows: fence/tenure-token-check
 TEST_F(RunStore, ATokenCheckTellsTheHighestFromAllOthers) {
   Program first = claiming("first");
   const std::string older = tokenOf("first");
@@ -72,6 +74,7 @@ TEST_F(RunStore, MayBeInRedisAndATokenCheckFindsTheClaim) {
   EXPECT_THAT(rebased.output, HasSubstr("generation 2"));
 }
 
+// shows: fence/tenure-token-check
 TEST_F(RunStore, ACommandChecksItsOwnTokenWithoutOptions) {
   const std::string tool = std::string(TENURE_BINARY_DIR) + "/tenure";
   Program replica = run("a",
@@ -119,6 +122,7 @@ class RunWriter : public RunStore {
   bool counts(Program& program, std::size_t times = 1) { return program.waitForOutput("counted ", times); }
 };
 
+// shows: fence/examples-fenced-writer
 TEST_F(RunWriter, CountsOnWhereItsPredecessorStopped) {
   Program first = writer("first");
   ASSERT_TRUE(counts(first, 2)) << first.output();
@@ -132,6 +136,7 @@ TEST_F(RunWriter, CountsOnWhereItsPredecessorStopped) {
   EXPECT_EQ(sql("SELECT count(*) = max(n) AND count(DISTINCT n) = count(*) FROM counter", "store.db"), "1");
 }
 
+// shows: fence/examples-fenced-writer
 TEST_F(RunWriter, CommitsNothingUnderATokenThatHasBeenReplaced) {
   Program first = writer("first");
   ASSERT_TRUE(counts(first)) << first.output();

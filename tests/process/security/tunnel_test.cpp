@@ -28,6 +28,7 @@ class Tunnel : public ToolInElection {
   const Certificate good_ = authority_.issue("DNS:" + std::string(name));
 };
 
+// shows: operations/tls-zookeeper-tunnel
 TEST_F(Tunnel, CarriesWholeTermsAHandoverAndALastWill) {
   const Stunnel far = Stunnel::server(servers(), good_);
   const Stunnel near = Stunnel::client(far.ports(), authority_, name);
@@ -47,6 +48,7 @@ TEST_F(Tunnel, CarriesWholeTermsAHandoverAndALastWill) {
   EXPECT_THAT(check(near).output, HasSubstr("3.8.0, leader"));
 }
 
+// shows: operations/server-expired-certificate
 TEST_F(Tunnel, Row21LeadsToNoServerWithAnotherName) {
   const Stunnel far = Stunnel::server(servers(), authority_.issue("DNS:zk.elsewhere.example"));
   Stunnel near = Stunnel::client(far.ports(), authority_, name);
@@ -63,6 +65,7 @@ TEST_F(Tunnel, Row21LeadsToNoServerWithAnotherName) {
   EXPECT_EQ(told(alone, SIGTERM), 0) << alone.output();
 }
 
+// shows: operations/server-expired-certificate
 TEST_F(Tunnel, Row21LeadsToNoServerWhoseCertificateHasExpired) {
   const Stunnel far = Stunnel::server(servers(), authority_.issue("DNS:" + std::string(name), -1));
   Stunnel near = Stunnel::client(far.ports(), authority_, name);
@@ -72,6 +75,7 @@ TEST_F(Tunnel, Row21LeadsToNoServerWhoseCertificateHasExpired) {
   EXPECT_TRUE(near.logs("certificate has expired")) << near.log();
 }
 
+// shows: operations/server-expired-certificate
 TEST_F(Tunnel, Row21LeadsToNoServerOfAnotherAuthority) {
   Authority stranger;
   const Stunnel far = Stunnel::server(servers(), stranger.issue("DNS:" + std::string(name)));
@@ -82,6 +86,7 @@ TEST_F(Tunnel, Row21LeadsToNoServerOfAnotherAuthority) {
   EXPECT_TRUE(near.logs("Rejected by CERT")) << near.log();
 }
 
+// shows: operations/server-expired-certificate
 TEST_F(Tunnel, LetsNobodyInWithoutACertificateWhereServersAskForOne) {
   const Stunnel far = Stunnel::server(servers(), good_, authority_.certificate());
   const Stunnel nobody = Stunnel::client(far.ports(), authority_, name);

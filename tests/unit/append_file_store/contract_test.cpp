@@ -75,6 +75,7 @@ class DriverContract : public AppendFile {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
+// shows: bring-a-store/library-connects-before
 TEST_F(DriverContract, ConnectComesBeforeEachStep) {
   const auto committing = [&] { EXPECT_THAT(commit("v"), succeeds()); };
   EXPECT_THAT(askedBy(committing), ElementsAre("connect", "apply"));
@@ -84,6 +85,7 @@ TEST_F(DriverContract, ConnectComesBeforeEachStep) {
   EXPECT_THAT(askedBy(looking), ElementsAre("connect"));
 }
 
+// shows: bring-a-store/larger-driver-limits
 TEST_F(DriverContract, WhatIsBeyondTheLimitsNeverReachesTheDriver) {
   EXPECT_THAT(commit(std::string(1001, 'x')), failsWith(Errc::payloadTooLarge));
   const auto transaction = store_->begin(term_).value();
@@ -95,6 +97,7 @@ TEST_F(DriverContract, WhatIsBeyondTheLimitsNeverReachesTheDriver) {
   EXPECT_THAT(asked, testing::Not(testing::Contains("apply")));
 }
 
+// shows: bring-a-store/reply-lost-found
 TEST_F(DriverContract, ALostReplyIsSettledByTheFenceWhetherTheBatchHasArrivedOrNot) {
   for (const bool arrives : {true, false}) {
     SCOPED_TRACE(arrives);
@@ -112,6 +115,7 @@ TEST_F(DriverContract, ALostReplyIsSettledByTheFenceWhetherTheBatchHasArrivedOrN
   }
 }
 
+// shows: bring-a-store/another-server-claimed
 TEST_F(DriverContract, AnotherServerIsClaimedBeforeAnythingElse) {
   watch_.server = "another";
 

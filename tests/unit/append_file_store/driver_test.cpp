@@ -12,6 +12,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
+// shows: bring-a-store/driver-must-able
 TEST_F(AppendFile, ABatchWithAnUnmetExpectationChangesNothing) {
   auto driver = open();
   ASSERT_THAT(put(driver, "there", "v"), succeeds());
@@ -59,6 +60,7 @@ TEST_F(AppendFile, ScansOneTableByPrefixInTheOrderOfBytes) {
   EXPECT_THAT(names({.after = "p", .atMost = 9, .backward = true}), IsEmpty());
 }
 
+// shows: bring-a-store/library-connects-before
 TEST_F(AppendFile, ToLookMakesNoFile) {
   auto driver = open();
 
@@ -93,6 +95,7 @@ TEST_F(AppendFile, ALockThatIsNotHadInTimeIsBusyAndAStopEndsTheWait) {
   EXPECT_THAT(put(hurried, "k", "w"), succeeds());
 }
 
+// shows: bring-a-store/failure-changes-nothing
 TEST_F(AppendFile, WhatDoesNotFitIsRefusedAndLeavesNoTrace) {
   auto driver = open();
   ASSERT_THAT(put(driver, "k", "small"), succeeds());

@@ -23,6 +23,7 @@ pid_t startProcess(const Work& work) {
   ::_exit(0);
 }
 
+// shows: bring-a-store/failure-changes-nothing
 TEST_F(AppendFile, ARecordThatIsTornAnywhereIsNotThereAndTheNextWriterCutsItOff) {
   auto writer = open();
   ASSERT_THAT(put(writer, "k", "whole"), succeeds());
@@ -94,6 +95,7 @@ TEST_F(AppendFile, AFileOfSomebodyElseIsLeftAlone) {
   EXPECT_EQ(contentsOf(file_), "no\n");
 }
 
+// shows: bring-a-store/driver-must-able
 TEST_F(AppendFile, AWriterThatIsKilledLeavesWhatItHasAnsweredForAndNoHalfBatch) {
   int answers[2];
   ASSERT_EQ(::pipe(answers), 0);
@@ -124,6 +126,7 @@ TEST_F(AppendFile, AWriterThatIsKilledLeavesWhatItHasAnsweredForAndNoHalfBatch) 
   EXPECT_THAT(put(driver, "k", "v"), succeeds());
 }
 
+// shows: bring-a-store/driver-must-able
 TEST_F(AppendFile, TwoDriversThatTakeTurnsSeeEachOthersBatchesAtOnce) {
   auto one = open();
   auto two = open();
@@ -137,6 +140,7 @@ TEST_F(AppendFile, TwoDriversThatTakeTurnsSeeEachOthersBatchesAtOnce) {
   }
 }
 
+// shows: bring-a-store/driver-must-able
 TEST_F(AppendFile, TwoProcessesThatCountAtTheSameTimeLoseNoCount) {
   constexpr int each = 100;
   const auto count = [&] {

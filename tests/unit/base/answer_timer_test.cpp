@@ -26,6 +26,7 @@ class AnswerTimerTest : public testing::Test, public IAnswerWatch {
   AnswerTimer timer_{10s, *this};
 };
 
+// shows: urls/outage-counts-first
 TEST_F(AnswerTimerTest, CountsFromTheFirstQuestionThatWasNotAnswered) {
   exchange(t0_, 5ms);
   timer_.asked(t0_ + 1s);
@@ -48,6 +49,7 @@ TEST_F(AnswerTimerTest, OwesNothingAfterAnAnswer) {
   EXPECT_TRUE(overdue_.empty());
 }
 
+// shows: urls/outage-counts-first
 TEST_F(AnswerTimerTest, TellsOnceThatAnAnswerIsOverdueAndWhenItHasCome) {
   timer_.asked(t0_);
   EXPECT_LE(timer_.nextLook(t0_ + 999ms), t0_ + AnswerTimer::usual);
@@ -65,6 +67,7 @@ TEST_F(AnswerTimerTest, TellsOnceThatAnAnswerIsOverdueAndWhenItHasCome) {
   EXPECT_EQ(answered_, 1);
 }
 
+// shows: urls/outage-counts-first
 TEST_F(AnswerTimerTest, GetsUsedToAStoreThatIsSlow) {
   exchange(t0_, 1'500ms);
   timer_.asked(t0_ + 5s);

@@ -113,6 +113,7 @@ TEST(Liveness, AProcessWhoseMainThreadHasExitedIsAliveWhileAnotherRuns) {
   EXPECT_EQ(livenessOf(child.identity()), Liveness::alive);
 }
 
+// shows: design/same-machine-same
 TEST(Liveness, OfAnotherBootNothingIsKnownWhateverTheNamesSay) {
   ProcessIdentity elsewhere = thisProcess();
   elsewhere.bootId = "11111111-2222-3333-4444-555555555555";
@@ -176,6 +177,7 @@ int seenBelow(const char* procOptions, const ProcessIdentity& asked) {
   return observer.reap();
 }
 
+// shows: design/same-machine-same
 TEST(Liveness, AProcessThatProcHidesIsUnknown) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root: a mount of /proc of our own";
   const Child child(liveOn);

@@ -10,6 +10,7 @@ TEST(ProducerId, IsTheProducerAndItsIdWithASlashBetween) {
   EXPECT_EQ(messageIdOf("shop", "o-1/paid").value().value, "shop/o-1/paid");
 }
 
+// shows: exactly-once/producer-keeps-producers
 TEST(ProducerId, DifferentPairsNeverMakeTheSameId) {
   EXPECT_NE(messageIdOf("a", "b/c").value(), messageIdOf("a.b", "c").value());
   EXPECT_FALSE(messageIdOf("a/b", "c")) << "or it could be (a, b/c)";

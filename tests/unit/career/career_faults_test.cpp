@@ -195,6 +195,7 @@ TEST(CareerFaults, WrongCredentialsOfAStoreHaveAStatusOfTheirOwn) {
 
 // --- a phase stays away
 
+// shows: urls/step-without-progress
 TEST(CareerFaults, AnOverrunIsToldAndAskedToStop) {  // row 32: execute hangs
   Rehearsal career = Rehearsal::executing();
   EXPECT_THAT(career.pass(60s), ElementsAre(tells<PhaseOverran>(), stopsThePhase(EndReason::hung)));
@@ -271,11 +272,13 @@ TEST(CareerFaults, AnOverrunThatComesHomeWithinTheGraceEndsInOrder) {
               ElementsAre(tellsTermEnded(EndReason::hung, true), resigns(Resignation::clean, afterFailure)));
 }
 
+// shows: L3, urls/step-without-progress
 TEST(CareerFaults, AfterTheGraceTheZnodeGoesAndTheMarkerStaysBusy) {
   Rehearsal career = Rehearsal::executing();
   EXPECT_THAT(career.pass(65s), ElementsAre(tellsTermEnded(EndReason::hung, false), leaves(Resignation::unclean)));
 }
 
+// shows: urls/step-without-progress
 TEST(CareerFaults, AThreadThatNeverReturnsEndsTheProcess) {
   Rehearsal career = Rehearsal::executing();
   career.pass(65s);
@@ -377,6 +380,7 @@ class Chaos {
   std::int64_t token_ = 0;
 };
 
+// shows: readme/execute-runs-again
 TEST(CareerFaults, NoSequenceOfInputsBreaksWhatMustHold) {
   for (std::uint64_t seed = 1; seed <= 10'000 && !HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

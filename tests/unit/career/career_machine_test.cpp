@@ -90,6 +90,7 @@ Body toldIn(const Actions& actions) {
   return {};
 }
 
+// shows: operations/log-tells-how
 TEST(CareerMachine, ATermThatEndsTellsForHowLongItWasAskedTo) {
   Rehearsal career = Rehearsal::executing();
   career.on(HandoverAsked{career.term, {}, career.now() - 3ms});
@@ -105,6 +106,7 @@ TEST(CareerMachine, ATermThatWasLostTellsOfNoRequest) {
   EXPECT_EQ(toldIn<TermEnded>(career.ended(Phase::handOver)).sinceRequest, std::nullopt);
 }
 
+// shows: operations/log-tells-how
 TEST(CareerMachine, AnInaugurationTellsHowLongAgoTheLeaderBeforeWasAsked) {
   Rehearsal career;
   career.on(Elected{FencingToken{7}, Hold::none, career.now() - 11ms});
@@ -187,6 +189,7 @@ TEST(CareerMachine, AStopWhileLeadingFinishesTheStepThenHandsOverThenLeaves) {
   EXPECT_THAT(career.on(HasLeft{}), ElementsAre(tells<Left>(), exits(ExitStatus::done, home)));
 }
 
+// shows: operations/asked-leave-leader
 TEST(CareerMachine, AStopLeavesTheTermAtWorkUntilASuccessorHasAccepted) {
   Rehearsal career = Rehearsal::executing();
   career.seekingSuccessors();
@@ -275,6 +278,7 @@ TEST(CareerMachine, AnAbortedPhaseThatComesHomeInTimeIsStillHandedOver) {
   EXPECT_THAT(career.ended(Phase::handOver), ElementsAre(exits(ExitStatus::aborted, home)));
 }
 
+// shows: L4
 TEST(CareerMachine, AnAbortedPhaseThatStaysAwayEndsTheProcessWithinASecond) {
   Rehearsal career = Rehearsal::executing();
   career.on(StopAsked{});

@@ -80,6 +80,7 @@ class Stage : public testing::Test {
 
 using CareerRunnerTest = Stage;
 
+// shows: readme/execute-runs-again
 TEST_F(CareerRunnerTest, CallsThePhasesInOrder) {
   elect(7);
   play();

@@ -93,6 +93,7 @@ class EasyElection {
   CareerRunner runner_;
 };
 
+// shows: readme/execute-runs-again
 TEST(CareerThread, KeepsItsPromisesUnderRequestsFromManyThreads) {
   constexpr int terms = 50;
   Watchful career;

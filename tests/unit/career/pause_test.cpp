@@ -30,6 +30,7 @@ TEST(Pause, APhaseInHandIsFinishedFirst) {
   EXPECT_THAT(career.ended(Phase::execute, Outcome::again), ElementsAre(runs(Phase::rest)));
 }
 
+// shows: operations/begun-finished-committed
 TEST(Pause, NothingIsExecutedHoweverLongItLasts) {
   Rehearsal career = resting();
   EXPECT_THAT(career.on(Woken{}), IsEmpty());
@@ -59,6 +60,7 @@ TEST(Pause, ARestThatAResumeInterruptedProvesNothing) {
   EXPECT_THAT(career.ended(Phase::rest), ElementsAre(tellsRest()));
 }
 
+// shows: operations/pause-lets-nothing
 TEST(Pause, UntilItIsReadWhetherThereIsOneNothingIsExecuted) {
   Rehearsal career;
   career.on(Elected{term, Hold::unread});

@@ -21,6 +21,7 @@ TEST(Preparation, IsDoneBeforeTheElectionWhichThenWaitsForNothing) {
   EXPECT_THAT(career.on(Elected{FencingToken{7}}), ElementsAre(tells<TermBegan>(), runs(Phase::inaugurate)));
 }
 
+// shows: cpp/prepare-called-next
 TEST(Preparation, IsAskedHomeByAnElectionAndThenInaugurated) {
   Rehearsal career = Rehearsal::preparing();
 
@@ -65,6 +66,7 @@ TEST(Preparation, OfWhoIsNoLongerNextIsStopped) {
   EXPECT_THAT(career.prepared(), ElementsAre(prepares()));
 }
 
+// shows: cpp/those-further-behind
 TEST(Preparation, ThatThrowsIsToldAndAnElectionGoesOn) {
   Rehearsal career = Rehearsal::preparing();
   EXPECT_THAT(career.cannotPrepare(Errc::fenceLost), ElementsAre(tells<NotReady>(), says(Readiness::notReady)));
@@ -94,6 +96,7 @@ TEST(Preparation, ThatThrowsIsNotRepeatedWhileLeading) {
 
 // --- further behind
 
+// shows: cpp/those-further-behind
 TEST(Preparation, OfWhoStandsFurtherBehindIsACheck) {
   Rehearsal career;
   EXPECT_THAT(career.on(StandsBy{}), ElementsAre(checks()));

@@ -14,6 +14,7 @@ TEST(Base64, PadsAsItShouldAndIsReadBack) {
   }
 }
 
+// shows: sending/tenure-spool-shows
 TEST(Base64, OtherTextIsRefused) {
   for (const char* text : {"Z", "Zg=", "Zg", "====", "Z===", "Zg==Zg==", "Zm9v\n", "Zm-v", "Zm9vYm=y"})
     EXPECT_EQ(bytesOfBase64(text), std::nullopt) << text;

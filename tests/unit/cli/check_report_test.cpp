@@ -16,6 +16,7 @@ Subject withFinding(Severity severity) {
 }
 Subject withError(Errc code) { return {"queue", "amqp://mq", {}, Error{code, "why"}}; }
 
+// shows: operations/exit-codes-json
 TEST(CheckReport, ExitsByTheGravestOfAll) {
   const Subject fact = withFinding(Severity::fact);
   const Subject warning = withFinding(Severity::warning);

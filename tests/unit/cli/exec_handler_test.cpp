@@ -83,6 +83,7 @@ class ExecHandler : public testing::Test {
   const std::string file = path("file");
 };
 
+// shows: exactly-once/exec-runs-command, messages/five-verdicts-handler
 TEST_F(ExecHandler, TurnsExitCodesIntoOutcomes) {
   EXPECT_EQ(handle("exit 0").kind, Kind::done);
   EXPECT_EQ(handle("exit 65").kind, Kind::reject);
@@ -164,6 +165,7 @@ TEST_F(ExecHandler, KillsTheCommandWhenTheDrainIsAborted) {
   EXPECT_EQ(outcome.kind, Kind::retryLater);
 }
 
+// shows: operations/handler-declared-cut
 TEST_F(ExecHandler, ACommandThatMayBeCutIsAskedToEndWithItsTerm) {
   whenAsked = WhenAsked::cut;
   const Outcome outcome =
@@ -172,6 +174,7 @@ TEST_F(ExecHandler, ACommandThatMayBeCutIsAskedToEndWithItsTerm) {
   EXPECT_EQ(outcome.kind, Kind::retryLater);
 }
 
+// shows: operations/handler-declared-cut
 TEST_F(ExecHandler, ACommandThatMayBeCutIsKilledWhereItDoesNotHeedThat) {
   whenAsked = WhenAsked::cut;
   const Outcome outcome = handleAndWhenItRings("trap '' TERM; while :; do read -r _ <> " + answer + "; done",

@@ -74,6 +74,7 @@ class FollowerTest : public testing::Test {
   std::optional<FollowedFile> position_;
 };
 
+// shows: sending/follow-leaves-out
 TEST_F(FollowerTest, BeginsAtTheStartAndWaitsForTheRestOfALine) {
   append("one\ntw");
   start();
@@ -113,6 +114,7 @@ TEST_F(FollowerTest, ARotatedFileIsReadToItsEndBeforeTheNext) {
 }
 
 /// It was quiet for long when it was renamed, and its writer has not been told yet.
+// shows: sending/follow-leaves-out
 TEST_F(FollowerTest, WhatAWriterStillAppendsToTheRenamedFileIsRead) {
   append("one\n");
   start();
@@ -137,6 +139,7 @@ TEST_F(FollowerTest, WhatAWriterStillAppendsToTheRenamedFileIsRead) {
   EXPECT_THAT(lines, ElementsAre("two", "three"));
 }
 
+// shows: sending/follow-leaves-out
 TEST_F(FollowerTest, FilesThatWereRotatedMeanwhileAreReadInTheOrderInWhichTheyWereMade) {
   append("one\n");
   start();
@@ -168,6 +171,7 @@ TEST_F(FollowerTest, AFileThatWasCutIsReadFromItsStartUnderOtherIds) {
 }
 
 /// As long as it was: its size says nothing.
+// shows: sending/follow-leaves-out
 TEST_F(FollowerTest, AFileThatWasCutAndFilledAgainIsReadFromItsStart) {
   append("one\ntwo\n");
   start();
@@ -202,6 +206,7 @@ TEST_F(FollowerTest, ALineThatIsTooLongIsOneLine) {
   EXPECT_THAT(read(), ElementsAre("three"));
 }
 
+// shows: sending/follow-leaves-out
 TEST_F(FollowerTest, IdsAreThoseOfTheFileWhateverItsNameIs) {
   append("one\ntwo\n");
   start();

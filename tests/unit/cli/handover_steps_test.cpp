@@ -37,6 +37,7 @@ class HandoverStepsTest : public testing::Test {
   HandoverSteps steps{FencingToken{1}, began};
 };
 
+// shows: operations/handover-wait-tells
 TEST_F(HandoverStepsTest, AreToldOnceEach) {
   EXPECT_EQ(see(State::offered, 2, 1ms), "offered to second");
   EXPECT_EQ(see(State::offered, 2, 2ms), std::nullopt);

@@ -29,6 +29,7 @@ TEST(LetterPage, ShowsEverythingThatIsKnownOfTheMessage) {
                     HasSubstr("header    content-type: text/plain\n"), HasSubstr("body      7 bytes\n\none\ntwo\n")));
 }
 
+// shows: security/message-says-read
 TEST(LetterPage, ATerminalSeesNoControlCharacterOfABody) {
   EXPECT_THAT(letterPage(letterWith("\x1b[2Jgone")), AllOf(Not(HasSubstr("\x1b")), HasSubstr("gone")));
 }

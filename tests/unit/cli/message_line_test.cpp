@@ -33,6 +33,7 @@ TEST(MessageLine, APlainLineIsTheBodyAndGetsAnId) {
   EXPECT_EQ(message.group.value, "");
 }
 
+// shows: exactly-once/known-dropped-without
 TEST(MessageLine, EachMadeIdIsAnother) {
   EXPECT_NE(accepted("x", LineFormat::lines).id, accepted("x", LineFormat::lines).id);
 }
@@ -68,6 +69,7 @@ TEST(MessageLine, IdGroupAndBodyMayBeBytes) {
   EXPECT_EQ(message.body, "\xff");
 }
 
+// shows: sending/tenure-spool-shows
 TEST(MessageLine, RefusesBytesThatAreNotBase64OrBesideTheSameAsText) {
   for (const std::string key : {"id", "group", "body"}) {
     const std::string rest = key == "body" ? "}" : R"(,"body":"x"})";
@@ -79,6 +81,7 @@ TEST(MessageLine, RefusesBytesThatAreNotBase64OrBesideTheSameAsText) {
   }
 }
 
+// shows: sending/tenure-spool-shows
 TEST(MessageLine, BytesAreHeldToTheLimitsOfTheirText) {
   EXPECT_TRUE(refused(R"({"body":"x","id_base64":""})").is(Errc::invalidArgument));
   EXPECT_TRUE(refused(R"({"body":"x","id_base64":"YQBi"})").is(Errc::invalidArgument)) << "a NUL";
@@ -86,6 +89,7 @@ TEST(MessageLine, BytesAreHeldToTheLimitsOfTheirText) {
       refused(R"({"body":"x","group_base64":")" + base64(std::string(256, 'g')) + "\"}").is(Errc::invalidArgument));
 }
 
+// shows: sending/tenure-spool-shows
 TEST(MessageLine, WhatIsWrittenIsReadBackToTheByte) {
   std::string all;
   for (int byte = 1; byte <= 255; ++byte) all += static_cast<char>(byte);

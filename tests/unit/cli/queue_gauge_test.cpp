@@ -93,6 +93,7 @@ TEST_F(GaugeOfAQueue, EndsAtOnceAlsoInATerm) {
   EXPECT_EQ(readings.use_count(), 1) << "its thread has ended, and holds nothing any more";
 }
 
+// shows: watch/queue-answer-holds
 TEST_F(GaugeOfAQueue, TellsOnceThatItCannotReadAndGoesOn) {
   std::atomic<int> readings = 0;
   watch([&]() -> Result<QueueStats> {
@@ -123,6 +124,7 @@ TEST_F(GaugeOfAQueue, NamesNoMessageWhereTheQueueShowsNone) {
   EXPECT_EQ(gauge->figures({7})->first, MessageId{});
 }
 
+// shows: watch/queue-answer-holds
 TEST_F(GaugeOfAQueue, AReadingThatHangsHoldsUpNoEnd) {
   struct Latch {
     std::mutex mutex;
@@ -149,6 +151,7 @@ TEST_F(GaugeOfAQueue, AReadingThatHangsHoldsUpNoEnd) {
   latch->changed.notify_all();
 }
 
+// shows: watch/leader-hands-over
 TEST_F(GaugeOfAQueue, TellsTheFirstMessageWhereItIsAskedForAndTheQueueShowsIt) {
   const auto firstOf = [&](Result<MessageId> first) {
     auto place = std::make_shared<Counter>([] { return some(); }, std::move(first));

@@ -114,6 +114,7 @@ TEST_F(RunCareerTest, LosesATermWhoseLeaseEndedTheCommand) {
   EXPECT_EQ(reasonThrownBy(career), EndReason::leaseLost);
 }
 
+// shows: singleton/killed-before-lease
 TEST(KillDeadline, EndsAMarginBeforeTheHardLimitWheneverItIsAsked) {
   const test::TestTerm term(test::identityWith(7), 10s);
   const BootTime confirmed = term.state().lease().confirmedAt();

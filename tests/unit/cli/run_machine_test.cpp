@@ -39,6 +39,7 @@ TEST(RunMachine, TakesACommandThatEndsAtOnceForAFailureWhateverItsCode) {
   EXPECT_TRUE(machine.commandEnded(after(RunMachine::soonest - 1ms, exited(0)), EndReason::none).failed);
 }
 
+// shows: singleton/exit-resign-restart
 TEST(RunMachine, RestartsAfterAWaitThatDoublesUpToALimit) {
   RunMachine machine(OnExit::restart);
 

@@ -73,6 +73,7 @@ class SqlHandler : public testing::Test {
   Message message;
 };
 
+// shows: exactly-once/values-bound-parameters
 TEST_F(SqlHandler, BindsWhatTheMessageIs) {
   EXPECT_EQ(handle(&sql).kind, Kind::done);
 

@@ -111,6 +111,7 @@ TEST(StatusFile, ReplacesNothingThatIsNoFile) {
   EXPECT_EQ(log.of<Warned>().size(), 2U);
 }
 
+// shows: L4
 TEST(StatusFile, OnADiskThatHangsHoldsUpNoEnd) {
   std::promise<void> hanging;
   std::promise<void> mended;

@@ -49,6 +49,7 @@ TEST(Tool, WithoutACommandItSaysSo) {
   EXPECT_THAT(answer.err, HasSubstr("tenure --help"));
 }
 
+// shows: urls/same-kind-mistake
 TEST(Tool, WhatIsUnknownOrMissingOnTheCommandLineIsUsage) {
   EXPECT_EQ(run({"prodcue"}).exit, Exit::usage);
   EXPECT_EQ(run({"produce", "--queue", "sqlite:o.db", "--fromat", "jsonl"}).exit, Exit::usage);
@@ -60,6 +61,7 @@ TEST(Tool, WhatIsUnknownOrMissingOnTheCommandLineIsUsage) {
   EXPECT_EQ(consume({}).exit, Exit::usage);
 }
 
+// shows: urls/same-kind-mistake
 TEST(Tool, AValueThatIsRefusedIsConfigurationWhateverIsWrongWithIt) {
   EXPECT_EQ(run({"produce", "--queue", "sqlite:o.db", "--format", "xml"}).exit, Exit::configuration);
   EXPECT_EQ(run({"produce", "--queue", "sqlit:o.db"}).exit, Exit::configuration);
@@ -98,6 +100,7 @@ TEST(Nearest, ToleratesAThirdOfTheLettersAndASwap) {
   EXPECT_EQ(nearest("", {"run"}), std::nullopt);
 }
 
+// shows: readme/tenure-help-command
 TEST(Tool, HelpIsAlsoACommand) {
   EXPECT_EQ(run({"help", "consume"}).out, run({"consume", "--help"}).out);
   EXPECT_EQ(run({"help", "queue", "stats"}).out, run({"queue", "stats", "--help"}).out);
@@ -107,6 +110,7 @@ TEST(Tool, HelpIsAlsoACommand) {
   EXPECT_THAT(answer.err, HasSubstr("did you mean consume?"));
 }
 
+// shows: urls/options-held-limits
 TEST(Tool, AnOptionThatDoesNothingWithoutAnotherIsRefused) {
   for (const auto& [option, value, other] :
        std::vector<std::tuple<const char*, const char*, const char*>>{{"--gap-limit", "5s", "--follow-numbers"},
@@ -163,6 +167,7 @@ std::string inOneLine(const std::string& page) {
   return line;
 }
 
+// shows: urls/options-held-limits
 TEST(Tool, TheHelpOfAnOptionTellsTheLimitsThatItIsHeldTo) {
   const std::string page = inOneLine(run({"consume", "--help"}).out);
   for (const auto& [option, value, limits] : std::vector<std::tuple<const char*, const char*, const char*>>{
@@ -209,6 +214,7 @@ TEST(Tool, TheEnvironmentNamesNoOptionOfOneCall) {
     }
 }
 
+// shows: readme/tenure-help-command
 TEST(Tool, EveryHelpPageHasExamplesAndExitCodes) {
   const std::vector<std::vector<const char*>> pages{{"--help"},
                                                     {"produce", "--help"},
@@ -247,6 +253,7 @@ TEST(Tool, EveryPageWithAUrlSaysWhereItsFormsAreTold) {
   EXPECT_THAT(run({"urls"}).out, AllOf(HasSubstr("\n  lock-limit "), HasSubstr("\n  evict ")));
 }
 
+// shows: fence/tenure-token-check
 TEST(Tool, TheHelpOfATokenCheckSaysThatItIsAdviceAndWhy) {
   EXPECT_THAT(run({"token", "check", "--help"}).out,
               AllOf(HasSubstr("The answer is advice."), HasSubstr("time of check, time of use")));
@@ -352,6 +359,7 @@ TEST(Tool, DeadLettersChangesNothingWithoutNumbersOrAll) {
   EXPECT_EQ(run({"dead-letters", "purge", "--queue", "sqlite:o.db", "--all", "3"}).exit, Exit::usage);
 }
 
+// shows: sending/tenure-spool-purge
 TEST(Tool, SpoolPurgeChangesNothingWithoutAnAgeOrAll) {
   for (const std::vector<const char*>& which :
        {std::vector<const char*>{}, {"--older-than", "0s"}, {"--all", "--older-than", "7d"}}) {
@@ -363,6 +371,7 @@ TEST(Tool, SpoolPurgeChangesNothingWithoutAnAgeOrAll) {
   }
 }
 
+// shows: security/log-status-list
 TEST(WithoutSecrets, MasksUserAndPasswordOfEveryUrl) {
   EXPECT_EQ(withoutSecrets("no postgresql://u:p@h/d and amqp://x:y@z"), "no postgresql://***@h/d and amqp://***@z");
   EXPECT_EQ(withoutSecrets("redis://host:6379/0 mail a@b"), "redis://host:6379/0 mail a@b");

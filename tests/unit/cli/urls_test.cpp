@@ -160,6 +160,7 @@ Wiring wired(const char* queue, const char* store) {
   return wire(parseBackend(queue).value(), parseStore(store).value()).value();
 }
 
+// shows: exactly-once/both-told-text
 TEST(Wiring, TwoUrlsOfOneDatabaseShareTheirTransactions) {
   const Wiring one = wired("sqlite:./orders.db?queue=orders", "sqlite:orders.db");
   const Backend::Ends ends = one.open(noEvents());
@@ -168,6 +169,7 @@ TEST(Wiring, TwoUrlsOfOneDatabaseShareTheirTransactions) {
   EXPECT_TRUE(ends.source->sharesTransactionsWith(*ends.store));
 }
 
+// shows: exactly-once/both-told-text
 TEST(Wiring, ThatTwoUrlsAreOneDatabaseIsToldByTheirText) {
   const char* queue = "postgresql://shop@db/orders?queue=q";
   EXPECT_TRUE(wired(queue, "postgresql://shop@db/orders").isOneDatabase());

@@ -59,6 +59,7 @@ class LanesAttachedAnew : public ConsumerLanes {
   }
 };
 
+// shows: messages/counts-against-message
 TEST_F(LanesAttachedAnew, CountTheAttemptsOfASuspectThatComesLaterThen) {
   acknowledging = memory::Database::Acknowledging::afterCommit;
   options.maxBatch = 4;

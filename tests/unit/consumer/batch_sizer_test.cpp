@@ -140,6 +140,7 @@ TEST(BatchSizer, TheFirstBatchOfAShortTargetEndsWithIt) {
   EXPECT_EQ(BatchSizer(64, 0ms, false).workLimit(1), 0ms);
 }
 
+// shows: urls/batch-committed-full
 TEST(BatchSizer, AFixedSizeStays) {
   BatchSizer sizer(64, 20ms, true);
 

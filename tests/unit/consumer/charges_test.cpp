@@ -27,6 +27,7 @@ class ConsumerCharges : public Scene {
   }
 };
 
+// shows: send/former-leader-brings, messages/store-source-ensemble
 TEST_F(ConsumerCharges, AStoreThatRefusesCostsASoundMessageNoAttempt) {
   options.maxAttempts = 3;
   produce({"sound"});
@@ -61,6 +62,7 @@ TEST_F(ConsumerCharges, AStoreThatRefusesMakesNoSuspectsOfWhatWasInWork) {
   EXPECT_THAT(doneIds(), ElementsAre("a", "b"));
 }
 
+// shows: messages/suspect-count-written
 TEST_F(ConsumerCharges, ALostLeaseCostsNoAttemptWhereTheProcessLives) {
   options.maxAttempts = 2;
   options.handlerIsExternal = true;
@@ -147,6 +149,7 @@ TEST_F(ConsumerCharges, AnOrderlyEndWithTheStoreAwayCountsNothing) {
 
 // --- one at a time
 
+// shows: messages/max-attempts-three
 TEST_F(ConsumerCharges, ThreeAttemptsAreThreeRunsOfWhatKillsAReplicaThatWorksOnOneAtATime) {
   options.maxAttempts = 3;
   options.handlerIsExternal = true;

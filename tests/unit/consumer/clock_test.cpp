@@ -87,6 +87,7 @@ TEST_F(Watched, WhatIsWrongWithALeadersDoesNotMatterOnceTheStoreHasShownItsOwn) 
   EXPECT_TRUE(watch.isTrusted(midday));
 }
 
+// shows: messages/ages-store-clock
 TEST_F(Watched, AKeyInItsFutureIsWaitedFor) {
   watch.look(Whose::leader, midday, running, "boot");
 
@@ -146,6 +147,7 @@ class ConsumerClock : public Scene {
   }
 };
 
+// shows: messages/ages-store-clock
 TEST_F(ConsumerClock, ALeaderEightDaysAheadForgetsNothingRaisesAnAlarmAndGoesOn) {
   produce({"a"});
   ConsumerReplica& sane = elect();
@@ -165,6 +167,7 @@ TEST_F(ConsumerClock, ALeaderEightDaysAheadForgetsNothingRaisesAnAlarmAndGoesOn)
   EXPECT_EQ(events.of<ClockDistrusted>()[0].clock, "the leader's");
 }
 
+// shows: messages/ages-store-clock
 TEST_F(ConsumerClock, ALeaderAt1970ForgetsNothingAndWhatItHandlesIsKeptAsLong) {
   produce({"a"});
   ConsumerReplica& sane = elect();
@@ -229,6 +232,7 @@ TEST_F(ConsumerClock, AClockThatJumpsWithinATermForgetsNothing) {
   EXPECT_THAT(handled, ElementsAre("a"));
 }
 
+// shows: messages/ages-store-clock
 TEST_F(ConsumerClock, OnceItHasRunEvenlyForLongEnoughKeysAreForgottenAgain) {
   options.keepIdsFor = 1h;
   produce({"a"});

@@ -116,6 +116,7 @@ TEST_F(ConsumerCoalescing, OneNeverStandsForARequestBeyondAnotherMessageOfItsGro
   EXPECT_THAT(handled, ElementsAre("r1", "import", "stranger", "r3", "elsewhere"));
 }
 
+// shows: urls/coalescing-run-stands
 TEST_F(ConsumerCoalescing, BeyondItsBoundItTakesMoreRunsAndLosesNothing) {
   options.coalesceAhead = 100;
   refreshes("cache", 10'000, "r");
@@ -127,6 +128,7 @@ TEST_F(ConsumerCoalescing, BeyondItsBoundItTakesMoreRunsAndLosesNothing) {
   EXPECT_EQ(coalesced() + handled.size(), 10'000);
 }
 
+// shows: urls/coalescing-run-stands
 TEST_F(ConsumerCoalescing, NothingIsAcknowledgedBeforeTheRunThatStandsForItIsCommitted) {
   refreshes("cache", 5, "r");
   ConsumerReplica& first = elect();

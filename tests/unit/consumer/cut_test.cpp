@@ -38,6 +38,7 @@ class CutHandler : public Scene {
   }
 };
 
+// shows: operations/handler-declared-cut
 TEST_F(CutHandler, LeavesItsMessageToTheSuccessorAsItsFirst) {
   isAskedIn([](const Delivery&) { return Outcome::failed("interrupted"); });
   EXPECT_THAT(doneIds(), ElementsAre("a")) << "what was done before it is kept";
@@ -54,6 +55,7 @@ TEST_F(CutHandler, MayThrowAsWell) {
   EXPECT_THAT(handledByTheNext(), ElementsAre("b", "c"));
 }
 
+// shows: operations/handler-declared-cut
 TEST_F(CutHandler, OfAnExternalCommandIsNoAttemptEither) {
   options.handlerIsExternal = true;
   isAskedIn([](const Delivery&) { return Outcome::failed("killed by SIGTERM"); }, EndReason::stopAsked);
@@ -72,6 +74,7 @@ TEST_F(CutHandler, ThatRejectsItsMessageIsHeard) {
   EXPECT_THAT(deadIds(), ElementsAre("b"));
 }
 
+// shows: operations/handler-declared-cut
 TEST_F(CutHandler, ThatOverranItsLimitHasFailed) {
   isAskedIn([](const Delivery&) { return Outcome::failed("too long"); }, EndReason::hung);
   ASSERT_THAT(found().attempts, SizeIs(1));
@@ -97,6 +100,7 @@ TEST_F(CutHandler, DoesNotGoWithAtMostOnce) {
 
 class CutHandlerInLanes : public ConsumerLanes {};
 
+// shows: operations/handler-declared-cut
 TEST_F(CutHandlerInLanes, LeavesItsMessageToTheSuccessor) {
   options.whenAsked = WhenAsked::cut;
   produceEvenly(4, {"a", "b"});
@@ -133,6 +137,7 @@ TEST_F(CutHandlerInLanes, LeavesItsMessageToTheSuccessor) {
 
 class TheFirstCommit : public Scene {};
 
+// shows: operations/log-tells-how
 TEST_F(TheFirstCommit, OfATermTellsHowLongAgoTheLeaderBeforeWasAsked) {
   options.maxBatch = 1;
   produce({"a", "b"});

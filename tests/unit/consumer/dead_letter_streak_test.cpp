@@ -44,6 +44,7 @@ TEST_F(ConsumerStops, AfterSoManyInARowAndNoMessageIsTouchedAnyMore) {
   EXPECT_EQ(events.of<ConsumerStopped>()[0].reason, "a slip");
 }
 
+// shows: operations/too-many-dead
 TEST_F(ConsumerStops, AndNoSuccessorGoesOn) {
   produceMany(10);
   behaviour = failing;

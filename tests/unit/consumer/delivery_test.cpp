@@ -17,6 +17,7 @@ class AtLeastOnce : public Scene {
   AtLeastOnce() { options.delivery = Guarantee::atLeastOnce; }
 };
 
+// shows: messages/least-once-keys
 TEST_F(AtLeastOnce, LeavesNoKeysAndHandlesInOrder) {
   produce({"1", "2", "3"});
 
@@ -26,6 +27,7 @@ TEST_F(AtLeastOnce, LeavesNoKeysAndHandlesInOrder) {
   EXPECT_THAT(world.ledger(), IsEmpty());
 }
 
+// shows: messages/least-once-keys
 TEST_F(AtLeastOnce, AMessageThatIsSentTwiceIsHandledTwice) {
   produce({"1", "1"});
 
@@ -128,6 +130,7 @@ TEST_P(AtMostOnce, HandlesEachInOrderAndDropsWhatComesAgain) {
   EXPECT_THAT(events.of<DuplicateDropped>(), SizeIs(1));
 }
 
+// shows: messages/once-acknowledged-before
 TEST_P(AtMostOnce, AMessageIsAcknowledgedBeforeItsHandlerStarts) {
   produce({"1"});
   std::size_t waitingInHandler = 99;
@@ -141,6 +144,7 @@ TEST_P(AtMostOnce, AMessageIsAcknowledgedBeforeItsHandlerStarts) {
   EXPECT_EQ(waitingInHandler, 0u);
 }
 
+// shows: messages/once-acknowledged-before
 TEST_P(AtMostOnce, WhatItsProcessDiesOfIsNeverHandledAgain) {
   produce({"1", "killer", "3"});
   diesOf(elect(), "killer");
@@ -152,6 +156,7 @@ TEST_P(AtMostOnce, WhatItsProcessDiesOfIsNeverHandledAgain) {
   EXPECT_THAT(deadIds(), IsEmpty());
 }
 
+// shows: messages/once-acknowledged-before
 TEST_P(AtMostOnce, AFailureIsADeadLetterAtOnceAndItsEffectIsUndone) {
   produce({"1", "bad", "3"});
   behaviour = [](const Delivery& delivery) {
@@ -208,6 +213,7 @@ TEST_P(AtMostOnce, AnEffectThatTheStoreTookBackIsADeadLetterToo) {
   EXPECT_THAT(events.of<OutageBegan>(), IsEmpty()) << "the store is there";
 }
 
+// shows: messages/once-acknowledged-before
 TEST_P(AtMostOnce, AnEffectThatTheStoreRefusesIsADeadLetterAndNoOutage) {
   produce({"1", "2"});
   behaviour = [&](const Delivery& delivery) {
@@ -254,6 +260,7 @@ TEST_P(AtMostOnce, AnEffectWhoseReplyWasLostIsNeitherRepeatedNorADeadLetter) {
   EXPECT_THAT(deadIds(), IsEmpty());
 }
 
+// shows: messages/once-acknowledged-before
 TEST_P(AtMostOnce, OneThatIsLostWhileItsProcessLivesIsToldOf) {
   produce({"1"});
   behaviour = [&](const Delivery&) {

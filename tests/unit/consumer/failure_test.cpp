@@ -24,6 +24,7 @@ class ConsumerFailure : public Scene {
   }
 };
 
+// shows: messages/failed-message-tried
 TEST_F(ConsumerFailure, AFailedMessageIsRetriedInItsPlace) {
   fails("b", 2);
   produce({"a", "b", "c"});
@@ -35,6 +36,7 @@ TEST_F(ConsumerFailure, AFailedMessageIsRetriedInItsPlace) {
   EXPECT_THAT(doneIds(), ElementsAre("a", "b", "c"));
 }
 
+// shows: messages/five-verdicts-handler
 TEST_F(ConsumerFailure, AnExceptionIsAFailedAttemptWithItsTextAsTheReason) {
   behaviour = [](const Delivery& delivery) -> Outcome {
     if (delivery.attempt == 1) throw std::runtime_error("cannot parse");
@@ -104,6 +106,7 @@ TEST_F(ConsumerFailure, WhatTheFailedHandlerWroteIsUndoneAndWhatPrecedesIsDurabl
   EXPECT_EQ(found().attempts[0].lastError, "no stock");
 }
 
+// shows: messages/failed-message-tried
 TEST_F(ConsumerFailure, TheWaitGrowsExponentiallyAndIsDrawnFromTheUpperHalfOfItsBound) {
   options.retryBase = 100ms;
   options.retryMax = 250ms;
@@ -121,6 +124,7 @@ TEST_F(ConsumerFailure, TheWaitGrowsExponentiallyAndIsDrawnFromTheUpperHalfOfIts
   EXPECT_THAT(failures[3].retryIn, isOf(250ms));
 }
 
+// shows: messages/failed-message-tried-2
 TEST_F(ConsumerFailure, ByDefaultAMessageIsGivenUpAfterSomeFifteenMinutes) {
   const ConsumerOptions defaults;
   options.maxAttempts = defaults.maxAttempts;
@@ -138,6 +142,7 @@ TEST_F(ConsumerFailure, ByDefaultAMessageIsGivenUpAfterSomeFifteenMinutes) {
   EXPECT_THAT(handled, SizeIs(12));
 }
 
+// shows: messages/failed-message-tried-2
 TEST_F(ConsumerFailure, DelaysOfOnesOwnAreKeptExactlyAndSayHowManyAttemptsThereAre) {
   options.maxAttempts.reset();
   options.retryDelays = {10s, 30s, 5min};
@@ -179,6 +184,7 @@ TEST_F(ConsumerFailure, MoreDelaysThanThereCanBeAttemptsAreRefused) {
   }
 }
 
+// shows: messages/failed-message-tried-2
 TEST_F(ConsumerFailure, AQueueThatIsHeldUpForTenSecondsIsTold) {
   options.retryDelays = {1s, 2s, 4s, 8s, 30s, 30s, 30s};
   options.maxAttempts.reset();
@@ -255,6 +261,7 @@ TEST_F(ConsumerFailure, TheNextAttemptDoesNotStartBeforeItsWaitIsOver) {
   EXPECT_GE(starts[1] - starts[0], events.of<AttemptFailed>()[0].retryIn);
 }
 
+// shows: L2
 TEST_F(ConsumerFailure, Row32AfterTheLastAttemptItIsADeadLetterAndTheNextGoesOn) {
   options.maxAttempts = 3;
   fails("a", 99);
@@ -274,6 +281,7 @@ TEST_F(ConsumerFailure, Row32AfterTheLastAttemptItIsADeadLetterAndTheNextGoesOn)
   EXPECT_EQ(events.of<MessageDeadLettered>()[0].attempts, 3);
 }
 
+// shows: S9
 TEST_F(ConsumerFailure, ADeadMessageThatComesAgainIsDropped) {
   options.maxAttempts = 1;
   fails("a", 99);
@@ -285,6 +293,7 @@ TEST_F(ConsumerFailure, ADeadMessageThatComesAgainIsDropped) {
   EXPECT_THAT(deadIds(), ElementsAre("a"));
 }
 
+// shows: S9
 TEST_F(ConsumerFailure, NothingOfADeadMessagesLastAttemptStays) {
   options.maxAttempts = 1;
   fails("a", 99);
@@ -295,6 +304,7 @@ TEST_F(ConsumerFailure, NothingOfADeadMessagesLastAttemptStays) {
   EXPECT_EQ(world.value("last"), std::nullopt);
 }
 
+// shows: messages/five-verdicts-handler
 TEST_F(ConsumerFailure, RetryLaterKeepsItsPlaceAndDoesNotCount) {
   options.maxAttempts = 2;
   int postponed = 0;
@@ -388,6 +398,7 @@ TEST_F(ConsumerFailure, Row29AnEmptyBodyAndInvalidUtf8PassThroughUnchanged) {
   EXPECT_THAT(bodies, ElementsAre("", bytes));
 }
 
+// shows: security/hostile-message-crashes
 TEST_F(ConsumerFailure, Row29WhatIsOverTheLimitsIsADeadLetterAndNeverReachesTheHandler) {
   produce("large", std::string(64U << 20U, 'x'));
   world.deliver({NewMessage{MessageId{"headers"}, {}, "b", {{"h", std::string(1U << 20U, 'h')}}}});
@@ -413,6 +424,7 @@ TEST_F(ConsumerFailure, AnUnfitMessageThatIsDeliveredAgainIsOneDeadLetter) {
   EXPECT_THAT(deadIds(), ElementsAre("a"));
 }
 
+// shows: rabbitmq-to-postgresql/message-without-dead
 TEST_F(ConsumerFailure, Row29AMessageWithoutAnIdIsADeadLetter) {
   produce("", "who am I");
   produce("", "and I");
@@ -474,6 +486,7 @@ TEST_F(ConsumerFailure, AHandlerThatAsksTooMuchOfOneTransactionFailsItsAttempt) 
   EXPECT_EQ(timesHandled("c"), 1);
 }
 
+// shows: messages/commit-refused-attempt
 TEST_F(ConsumerFailure, ACommitThatIsRefusedForOneMessageIsThatMessagesAttemptAndThenItsDeadLetter) {
   options.maxAttempts = 3;
   world.refuse(MessageId{"b"});
@@ -489,6 +502,7 @@ TEST_F(ConsumerFailure, ACommitThatIsRefusedForOneMessageIsThatMessagesAttemptAn
   EXPECT_THAT(events.of<OutageBegan>(), IsEmpty());
 }
 
+// shows: messages/dead-letter-cut
 TEST_F(ConsumerFailure, ALetterThatIsRefusedGoesWithoutItsBodyAndSaysSo) {
   world.refuseLetters(3);
   behaviour = [](const Delivery& delivery) {
@@ -537,6 +551,7 @@ TEST_F(ConsumerFailure, AMessageThatTheStoreTakesInNoFormIsToldAndTriedLaterAndL
   EXPECT_EQ(world.deadLetters()[0].reason, "bad");
 }
 
+// shows: messages/dead-letter-cut
 TEST_F(ConsumerFailure, AnAttemptsReasonIsCut) {
   options.maxAttempts = 2;
   behaviour = [](const Delivery&) { return Outcome::failed(std::string(2'000'000, 'x')); };
@@ -567,6 +582,7 @@ TEST_F(ConsumerFailure, ASendWithoutAQueueIsRefusedWhereMessagesComeFromElsewher
   EXPECT_THAT(sent[0].error().detail, HasSubstr("name the queue"));
 }
 
+// shows: security/hostile-message-crashes
 TEST_F(ConsumerFailure, Row31HostileIdsAndGroupsAreOnlyBytes) {
   produce("'; DROP TABLE keys; --", "b");
   produce("$(reboot)\r\nSET x", "b");

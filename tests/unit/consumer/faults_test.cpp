@@ -14,6 +14,7 @@ class ConsumerFaults : public Scene {};
 
 // --- commit sent, reply lost
 
+// shows: design/unknown-outcome-asked
 TEST_F(ConsumerFaults, ACommitWhoseReplyWasLostButLandedIsNotRepeated) {
   produce({"a", "b"});
   behaviour = [this](const Delivery& delivery) {
@@ -42,6 +43,7 @@ TEST_F(ConsumerFaults, ACommitThatDidNotLandIsRepeatedAsAWhole) {
   EXPECT_THAT(events.of<BatchCommitted>(), SizeIs(1));
 }
 
+// shows: S5
 TEST_F(ConsumerFaults, AnOutcomeThatStaysUnknownEndsTheTermWithoutAcknowledging) {
   acknowledging = memory::Database::Acknowledging::afterCommit;
   produce({"a"});
@@ -58,6 +60,7 @@ TEST_F(ConsumerFaults, AnOutcomeThatStaysUnknownEndsTheTermWithoutAcknowledging)
   EXPECT_THAT(world.waiting(), SizeIs(1));
 }
 
+// shows: design/unknown-outcome-asked
 TEST_F(ConsumerFaults, TheSuccessorDecidesAnUnknownOutcomeByTheKey) {
   produce({"a", "b"});
   acknowledging = memory::Database::Acknowledging::afterCommit;
@@ -95,6 +98,7 @@ TEST_F(ConsumerFaults, AStopWhileTheOutcomeIsUnknownDoesNotPassForACleanEnd) {
 
 // --- committed, not acknowledged
 
+// shows: readme/message-may-handed, exactly-once/apart-message-acknowledged
 TEST_F(ConsumerFaults, WhatWasCommittedButNotAcknowledgedIsRedeliveredDroppedAndAcknowledged) {
   acknowledging = memory::Database::Acknowledging::afterCommit;
   produce({"a", "b"});
@@ -109,6 +113,7 @@ TEST_F(ConsumerFaults, WhatWasCommittedButNotAcknowledgedIsRedeliveredDroppedAnd
 
 // --- fenced
 
+// shows: S5
 TEST_F(ConsumerFaults, AFencedCommitEndsTheTermWithoutEffectOrAcknowledgement) {
   produce({"a"});
   behaviour = [this](const Delivery&) {
@@ -191,6 +196,7 @@ TEST_F(ConsumerFaults, WithoutAValidLeaseNothingIsCommitted) {
   EXPECT_THAT(doneIds(), IsEmpty());
 }
 
+// shows: design/six-proofs-session
 TEST_F(ConsumerFaults, PastTheSoftLimitWhatIsInHandIsCommittedAndNothingBegins) {
   produce({"a", "b"});
   behaviour = [this](const Delivery&) {
@@ -287,6 +293,7 @@ TEST_F(ConsumerFaults, Row34AHandlerThatPostponesItsMessageHidesNoFullDisk) {
   EXPECT_THAT(world.waiting(), SizeIs(1));
 }
 
+// shows: send/former-leader-brings, messages/store-source-ensemble
 TEST_F(ConsumerFaults, AnOutageDuringTheCommitIsNobodysFailedAttempt) {
   options.maxAttempts = 1;
   produce({"a"});
@@ -316,6 +323,7 @@ TEST_F(ConsumerFaults, AFailedAttemptThatCouldNotBeRecordedDoesNotCount) {
   EXPECT_THAT(doneIds(), ElementsAre("a"));
 }
 
+// shows: operations/full-disk-costs
 TEST_F(ConsumerFaults, Row34AFullStoreEndsTheTermAtOnceWithoutAcknowledging) {
   produce({"a"});
   ConsumerReplica& leader = elect();
@@ -496,6 +504,7 @@ TEST_F(ConsumerFaults, ALongWaitReportsProgressAndComesBackEachSlice) {
 
 // --- killed
 
+// shows: exactly-once/transaction-effect-fence
 TEST_F(ConsumerFaults, AProcessKilledWhileExecutingLeavesNoEffectAndItsMessageIsRedelivered) {
   produce({"a", "b", "c"});
   diesOf(elect(), "b");
@@ -507,6 +516,7 @@ TEST_F(ConsumerFaults, AProcessKilledWhileExecutingLeavesNoEffectAndItsMessageIs
   EXPECT_THAT(doneIds(), ElementsAre("a", "b", "c"));
 }
 
+// shows: S7
 TEST_F(ConsumerFaults, TokensNeverGoDownInTheLedger) {
   options.maxBatch = 3;
   for (int i = 0; i < 40; ++i) produce({std::to_string(i)});

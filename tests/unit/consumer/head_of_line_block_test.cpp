@@ -33,6 +33,7 @@ class ConsumerBlocks : public Scene {
   bool mended = false;
 };
 
+// shows: messages/dead-block-holds
 TEST_F(ConsumerBlocks, ThoseBehindItWaitAndItIsSaidForWhom) {
   produce({"a", "b", "c"});
   ConsumerReplica& leader = elect();
@@ -51,6 +52,7 @@ TEST_F(ConsumerBlocks, ThoseBehindItWaitAndItIsSaidForWhom) {
   EXPECT_EQ(found().attempts[0].state, AttemptState::blocked);
 }
 
+// shows: messages/dead-block-holds
 TEST_F(ConsumerBlocks, ItIsTriedAgainAtTheLongestWait) {
   produce({"b"});
   ConsumerReplica& leader = elect();

@@ -71,6 +71,7 @@ class LaneTest : public testing::Test {
   Now now{.boot = BootTime{1h}};
 };
 
+// shows: S4, design/check-own-znode
 TEST_F(LaneTest, ClaimsBeforeItReadsAndReadsBeforeItAttaches) { becomeLeader(); }
 
 TEST_F(LaneTest, AHandoverCostsNoCommitBeforeTheFirstBatch) {
@@ -347,6 +348,7 @@ TEST_F(TakingAhead, NoTokenOfARateLimitIsTakenAhead) {
 
 // --- outages
 
+// shows: urls/outage-counts-first
 TEST_F(LaneTest, AnOutageCountsFromTheFirstQuestionThatWasNotAnswered) {
   expect<Claim>(lane.inaugurate(now));
   now.storeOwesSince = now.boot;
@@ -362,6 +364,7 @@ TEST_F(LaneTest, AnOutageCountsFromTheFirstQuestionThatWasNotAnswered) {
 }
 
 /// The look needs the store's lock, which the lane's own transaction holds from the first handler on.
+// shows: lanes/lanes-handlers-read
 TEST_F(LaneTest, AtLeastOnceAStoreThatWasAwayIsAskedBeforeABatchAndNotWithinIt) {
   options.delivery = Guarantee::atLeastOnce;
   Lane beside(options, Random{1}, {.role = Role::lane, .token = FencingToken{7}});

@@ -108,6 +108,7 @@ TEST_F(LanesCoalescing, EachOfManyKeysHasOneMoreRun) {
   EXPECT_EQ(runs.size() + coalesced(), 4 + 4 * 500U);
 }
 
+// shows: lanes/coalesce-messages-key
 TEST_F(LanesCoalescing, ThoseWithoutAGroupRunOneAfterTheOtherForTheirKey) {
   options.coalesceKey = "page";
   std::atomic<int> inWork = 0;

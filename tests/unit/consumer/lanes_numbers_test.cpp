@@ -63,6 +63,7 @@ TEST_F(LanesNumbers, EachGroupIsHandledInTheOrderOfItsNumbers) {
   }
 }
 
+// shows: numbers/consumer-lets-skipped
 TEST_F(LanesNumbers, ASkippedNumberPassesWithoutTheHandler) {
   for (const char* const group : {"a", "b", "c"}) {
     NewMessage skip = numbered(group, 2);
@@ -87,6 +88,7 @@ TEST_F(LanesNumbers, ASkippedNumberPassesWithoutTheHandler) {
   EXPECT_THAT(events.of<MessageSkipped>(), SizeIs(3));
 }
 
+// shows: numbers/lanes-group-waits
 TEST_F(LanesNumbers, NobodyWaitsForAStrangersGap) {
   sendAll("a", {2, 3});
   sendAll("b", {1, 2, 3});
@@ -270,6 +272,7 @@ TEST_F(LanesNumbers, WhatIsReadyMakesRoomForWhatComesEarly) {
   EXPECT_EQ(doneByGroup()["a"], upTo("a", 13));
 }
 
+// shows: numbers/lanes-group-waits
 TEST_F(LanesNumbers, AnOldGapIsSkippedWithADeadLetter) {
   options.gapLimit = 20ms;
   options.whenGapIsOld = GapPolicy::skip;
@@ -298,6 +301,7 @@ TEST_F(LanesNumbers, AnOldGapEndsTheTermWhereThatIsAskedFor) {
   EXPECT_THAT(deadIds(), IsEmpty());
 }
 
+// shows: numbers/lanes-group-waits
 TEST_F(LanesNumbers, WhatIsParkedIsNotMissing) {
   options.gapLimit = 10ms;
   options.whenGapIsOld = GapPolicy::skip;

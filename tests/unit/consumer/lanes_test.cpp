@@ -70,6 +70,7 @@ TEST_F(ConsumerLanes, AreTheSameWhereAcknowledgingComesAfterTheCommit) {
   expectEachOnceInOrder();
 }
 
+// shows: lanes/messages-group-wait
 TEST_F(ConsumerLanes, LetNobodyWaitForAStrangersSlowMessage) {
   std::latch othersAreDone(60);
   handler = [&](const Delivery& delivery) {
@@ -90,6 +91,7 @@ TEST_F(ConsumerLanes, LetNobodyWaitForAStrangersSlowMessage) {
   expectEachOnceInOrder();
 }
 
+// shows: lanes/messages-group-wait
 TEST_F(ConsumerLanes, HandleMessagesWithoutAGroupBesideEachOther) {
   std::latch together(4);
   handler = [&](const Delivery&) {
@@ -105,6 +107,7 @@ TEST_F(ConsumerLanes, HandleMessagesWithoutAGroupBesideEachOther) {
   EXPECT_THAT(world.ledger(), SizeIs(4));
 }
 
+// shows: lanes/failed-message-holds
 TEST_F(ConsumerLanes, ParkTheGroupOfAFailedMessageAndKeepItsOrder) {
   std::atomic<int> failures = 3;
   std::atomic<bool> strangersAreDone = false;
@@ -144,6 +147,7 @@ TEST_F(ConsumerLanes, DeadLetterWhatFailsForGoodAndGoOnWithItsGroup) {
   EXPECT_THAT(world.ledger(), SizeIs(20));
 }
 
+// shows: lanes/handover-every-lane
 TEST_F(ConsumerLanes, LeaveNothingInWorkAfterAnOrderlyHandover) {
   produceEvenly(2000, {"a", "b", "c", "d", "e", "f", "g", "h"});
   LanedReplica& leader = elect();
@@ -166,6 +170,7 @@ TEST_F(ConsumerLanes, LeaveNothingInWorkAfterAnOrderlyHandover) {
   expectEachOnceInOrder();
 }
 
+// shows: lanes/after-unclean-end
 TEST_F(ConsumerLanes, CondemnOnlyTheMessageThatKillsItsProcess) {
   produceEvenly(400, {"a", "b", "c", "d", "e", "f", "g", "h"});
   std::atomic<bool> died = false;
@@ -207,6 +212,7 @@ TEST_F(ConsumerLanes, SuspectAllOfAFrontThatIsLargerThanOneRead) {
   successor.handOver();
 }
 
+// shows: design/many-suspects-narrowed
 TEST_F(ConsumerLanes, FindAKillerAmongManyWithTwoDeathsThatAreNotCharged) {
   options.maxBatch = 100;
   options.maxAttempts = 2;
@@ -533,6 +539,7 @@ class LaneStorm : public ConsumerLanes, public testing::WithParamInterface<int> 
   Random random{static_cast<std::uint64_t>(GetParam())};
 };
 
+// shows: S3
 TEST_P(LaneStorm, EveryMessageEndsOnceAndInTheOrderOfItsGroup) {
   options.jitterSeed = static_cast<std::uint64_t>(GetParam());
   options.maxBatch = 1 + random.below(8);
@@ -558,6 +565,7 @@ TEST_P(LaneStorm, EveryMessageEndsOnceAndInTheOrderOfItsGroup) {
 }
 INSTANTIATE_TEST_SUITE_P(Seeds, LaneStorm, stormSeeds(40));
 
+// shows: messages/dead-block-holds
 TEST_F(ConsumerLanes, ABlockedMessageHoldsUpItsGroupAloneUntilItIsReleased) {
   options.onDead = OnDead::block;
   options.maxAttempts = 2;

@@ -72,6 +72,7 @@ TEST_F(LanesThrottle, AllLanesTogetherKeepTheRateOfTheQueue) {
   expectEachOnceInOrder();
 }
 
+// shows: urls/rate-limits-hold
 TEST_F(LanesThrottle, EachGroupKeepsItsRate) {
   const Rate rate{200, 3};
   EXPECT_TRUE(limits.set({.eachGroup = rate}));
@@ -182,6 +183,7 @@ TEST_F(LanesThrottle, ANumberThatComesEarlyUsesOneTokenWhenItsTurnHasCome) {
   EXPECT_THAT(starts, SizeIs(5));
 }
 
+// shows: lanes/after-unclean-end
 TEST_F(LanesThrottle, BeforeTheLanesBeginTheQueuesRateHoldsAsWell) {
   const Rate rate{200, 5};
   EXPECT_TRUE(limits.set({.queue = rate}));

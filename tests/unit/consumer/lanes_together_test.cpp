@@ -74,6 +74,7 @@ class TogetherInLanes : public ConsumerLanes {
   }
 };
 
+// shows: cpp/lanes-call-messages
 TEST_F(TogetherInLanes, MessagesOfAGroupComeInOneCall) {
   options.ordering = Ordering::perGroup(1);  // nobody waits, for whom a batch would end
   for (const char* id : {"a0", "a1", "a2"}) produce(id, "a");
@@ -165,6 +166,7 @@ TEST_F(TogetherInLanes, ManySuspectsComeOneByOneThoughTheyShareTransactions) {
 }
 
 /// What a rate lets through is counted message by message.
+// shows: cpp/lanes-call-messages
 TEST_F(TogetherInLanes, WithARateLimitTheyComeOneByOne) {
   const RateLimits limits({.queue = Rate{1000, 1000}});
   options.limits = &limits;

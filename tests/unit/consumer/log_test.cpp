@@ -70,6 +70,7 @@ TEST_F(ConsumerLog, HasALineOfEveryRunOfAnExternalHandler) {
   EXPECT_THAT(logged(), ElementsAre("a1 done"));
 }
 
+// shows: messages/log-success-happened
 TEST_F(ConsumerLog, ALostReplyLosesNoLineAndDoublesNone) {
   for (const bool landed : {true, false}) {
     world.loseCommitReply(landed);
@@ -128,6 +129,7 @@ TEST_F(ConsumerLog, IsBoundedByNumber) {
   EXPECT_THAT(logged(), ElementsAre("b1 done", "c1 done"));
 }
 
+// shows: messages/consumer-without-keep
 TEST_F(ConsumerLog, IsNotKeptUnlessAskedFor) {
   options.keepLogFor = 0h;
   produce({"a"});
@@ -137,6 +139,7 @@ TEST_F(ConsumerLog, IsNotKeptUnlessAskedFor) {
   EXPECT_THAT(logged(), IsEmpty());
 }
 
+// shows: messages/log-success-happened
 TEST_F(ConsumerLog, IsRefusedWhereLossesWouldBeMissing) {
   options.delivery = Guarantee::atMostOnce;
 

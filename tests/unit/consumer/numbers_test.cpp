@@ -36,6 +36,7 @@ class Numbers : public Scene {
   }
 };
 
+// shows: numbers/group-handled-order
 TEST_F(Numbers, MessagesThatComeOutOfOrderAreHandledInTheOrderOfTheirNumbers) {
   sendAll({3, 1, 2, 5, 4});
 
@@ -45,6 +46,7 @@ TEST_F(Numbers, MessagesThatComeOutOfOrderAreHandledInTheOrderOfTheirNumbers) {
   EXPECT_THAT(handled, ElementsAre("g1", "g2", "g3", "g4", "g5"));
 }
 
+// shows: numbers/comes-early-kept
 TEST_F(Numbers, WhatComesEarlyIsAcknowledgedAndWaitsInTheStore) {
   sendAll({2, 3});
 
@@ -88,6 +90,7 @@ TEST_F(Numbers, GroupsDoNotWaitForEachOther) {
   EXPECT_THAT(doneIds(), ElementsAre("b1", "b2", "a1", "a2"));
 }
 
+// shows: numbers/without-group-number
 TEST_F(Numbers, WhatHasNoNumberIsHandledAsItComes) {
   send("g", 2);
   produce({"plain"});
@@ -98,6 +101,7 @@ TEST_F(Numbers, WhatHasNoNumberIsHandledAsItComes) {
   EXPECT_THAT(doneIds(), ElementsAre("plain", "g1", "g2"));
 }
 
+// shows: numbers/comes-early-kept
 TEST_F(Numbers, WhatComesAgainIsDropped) {
   sendAll({2, 2, 1, 2, 1});
 
@@ -107,6 +111,7 @@ TEST_F(Numbers, WhatComesAgainIsDropped) {
   EXPECT_THAT(events.of<DuplicateDropped>(), SizeIs(2)) << "the third 2 is handled itself: its turn has come";
 }
 
+// shows: numbers/number-already-passed
 TEST_F(Numbers, AnotherMessageUnderANumberThatIsTakenIsADeadLetter) {
   sendAll({2});
   send("other2", "g", 2);
@@ -139,6 +144,7 @@ TEST_F(Numbers, ANumberThatIsNoneIsADeadLetter) {
   EXPECT_THAT(deadIds(), ElementsAre("g0"));
 }
 
+// shows: numbers/kept-message-like
 TEST_F(Numbers, AWaitingMessageThatFailsIsChargedItself) {
   options.maxAttempts = 2;
   sendAll({2, 3, 1});
@@ -154,6 +160,7 @@ TEST_F(Numbers, AWaitingMessageThatFailsIsChargedItself) {
   EXPECT_EQ(world.deadLetters()[0].message.body, "body of g2");
 }
 
+// shows: numbers/kept-message-like
 TEST_F(Numbers, AWaitingMessageThatKillsItsProcessEndsAsADeadLetter) {
   options.maxAttempts = 2;
   options.maxBatch = 4;
@@ -201,6 +208,7 @@ TEST_F(Numbers, ADeadLetterMovesItsGroupOn) {
   EXPECT_THAT(doneIds(), ElementsAre("g2"));
 }
 
+// shows: numbers/old-gap-told
 TEST_F(Numbers, AnOldGapIsToldOnceAndWaitedFor) {
   sendAll({2});
   ConsumerReplica& leader = elect();
@@ -215,6 +223,7 @@ TEST_F(Numbers, AnOldGapIsToldOnceAndWaitedFor) {
   EXPECT_THAT(handled, IsEmpty());
 }
 
+// shows: numbers/old-gap-told
 TEST_F(Numbers, AnOldGapIsSkippedWithADeadLetter) {
   options.whenGapIsOld = GapPolicy::skip;
   sendAll({3, 5});
@@ -249,6 +258,7 @@ TEST_F(Numbers, TheLetterOfAGapSaysWhichNumbersAreMissing) {
   EXPECT_THAT(world.deadLetters()[0].message.headers, IsEmpty());
 }
 
+// shows: numbers/old-gap-told
 TEST_F(Numbers, AnOldGapEndsTheTermWhereThatIsAskedFor) {
   options.whenGapIsOld = GapPolicy::stop;
   sendAll({2});
@@ -288,6 +298,7 @@ TEST_F(Numbers, AGapThatGrewOldWhileNobodyLedIsSkippedOnlyWhenItsNumbersAreNotAt
   EXPECT_THAT(handled, ElementsAre("g1", "g3"));
 }
 
+// shows: numbers/message-max-kept
 TEST_F(Numbers, TooManyThatWaitEndTheTerm) {
   options.maxKept = 2;
   sendAll({2, 3, 4});
@@ -308,6 +319,7 @@ TEST_F(Numbers, TooManyThatWaitAreToldOf) {
   EXPECT_EQ(events.of<GapFound>()[0].number, 1);
 }
 
+// shows: numbers/message-max-kept
 TEST_F(Numbers, WhereGapsAreSkippedTooManyThatWaitAreWaitedForNoLonger) {
   options.whenGapIsOld = GapPolicy::skip;
   options.maxKept = 2;
@@ -367,6 +379,7 @@ TEST_F(Numbers, AnUnfitMessageKeepsItsGroupFromNothing) {
   EXPECT_THAT(handled, ElementsAre("g2"));
 }
 
+// shows: numbers/old-gap-skip
 TEST_F(Numbers, WhatIsGivenUpNeedsKeysToBeToldFromRepeats) {
   options.delivery = Guarantee::atLeastOnce;
   options.whenGapIsOld = GapPolicy::skip;
@@ -512,6 +525,7 @@ class NumbersStorm : public Numbers, public testing::WithParamInterface<int> {
   std::map<std::string, int> excused;
 };
 
+// shows: numbers/group-handled-order
 TEST_P(NumbersStorm, EveryMessageEndsOnceInTheOrderOfNumbersAndOnlyTheGuiltyDie) {
   drawOptions();
   drawMessages();

@@ -267,6 +267,7 @@ TEST_F(OneDelivery, WhatIsTakenWhenItsLeaderLeavesBeforeItsTurnIsADeadLetterUnbe
   EXPECT_EQ(asks<WriteDeadLetter>(delivery().goOnWithTaken(head, BootTime::min(), now)).attempts, 0);
 }
 
+// shows: operations/begun-finished-committed
 TEST_F(OneDelivery, WhatIsTakenHasItsStartAlsoWhereTheElectionIsPausedMeanwhile) {
   options.delivery = Guarantee::atMostOnce;
   delivery().take(head.message);

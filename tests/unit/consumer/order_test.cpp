@@ -18,6 +18,7 @@ TEST_F(ConsumerOrder, HandlesEachMessageOnceInSourceOrder) {
   EXPECT_THAT(handled, ElementsAre("a", "b", "c"));
 }
 
+// shows: urls/batch-committed-full
 TEST_F(ConsumerOrder, ConsecutiveMessagesShareATransaction) {
   options.maxBatch = 2;
   produce({"a", "b", "c", "d", "e"});
@@ -40,6 +41,7 @@ TEST_F(ConsumerOrder, ABatchIsCommittedAtOnceWhenTheSourceHasNothingMore) {
   EXPECT_LE(clock.now() - before, options.idleWait);  // spent after the commit, waiting for more
 }
 
+// shows: urls/batch-committed-full
 TEST_F(ConsumerOrder, ABatchEndsBeforeItsFirstMessageWaitsLongerThanTheLatencyTarget) {
   options.latencyTarget = 20ms;
   behaviour = [this](const Delivery&) {
@@ -77,6 +79,7 @@ TEST_F(ConsumerOrder, AMessageThatComesTwiceInOneBatchIsHandledOnce) {
   EXPECT_THAT(doneIds(), ElementsAre("a"));
 }
 
+// shows: S5, exactly-once/apart-message-acknowledged
 TEST_F(ConsumerOrder, AForeignSourceIsAcknowledgedAfterTheCommit) {
   acknowledging = memory::Database::Acknowledging::afterCommit;
   produce({"a", "b"});
@@ -104,6 +107,7 @@ TEST_F(ConsumerOrder, WithoutAnIdleWaitTheRunnersIntervalIsAskedFor) {
   EXPECT_FALSE(leader.execute());
 }
 
+// shows: design/commit-writes-down
 TEST_F(ConsumerOrder, EveryCommitRecordsWhichMessagesAreInWorkNext) {
   options.maxBatch = 2;
   std::vector<std::vector<std::string>> seen;

@@ -29,6 +29,7 @@ TEST_F(OutagesTest, AFailureIsToldOnceAndTriedAgainLater) {
   EXPECT_GT(outages().notBefore(), now.boot);
 }
 
+// shows: operations/begun-finished-committed
 TEST_F(OutagesTest, APauseInWhichNobodyAsksDoesNotCount) {
   outages().failed(Side::source, Errc::unavailable, now);
   now.boot += 24h;

@@ -18,6 +18,7 @@ class ConsumerOutcome : public Scene {
   }
 };
 
+// shows: messages/five-verdicts-handler
 TEST_F(ConsumerOutcome, ARejectedMessageIsADeadLetterAtOnceAndTheNextGoesOn) {
   answer("b", Outcome::reject("no such order"));
   produce({"a", "b", "c"});
@@ -63,6 +64,7 @@ TEST_F(ConsumerOutcome, ARejectionAfterFailedAttemptsForgetsThem) {
   EXPECT_THAT(found().attempts, IsEmpty());
 }
 
+// shows: messages/five-verdicts-handler
 TEST_F(ConsumerOutcome, ASkippedMessageIsAcknowledgedWithItsKeyAndWithoutItsWrites) {
   for (const std::string skipped : {"a", "b"}) {  // the first of a batch is begun another way
     world.deliver({NewMessage{MessageId{"x" + skipped}, {}, "x", {}}});

@@ -24,6 +24,7 @@ TEST_F(PausedConsumer, BeginsNothingAndComesToRest) {
   EXPECT_THAT(doneIds(), ElementsAre("1", "2"));
 }
 
+// shows: operations/begun-finished-committed
 TEST_F(PausedConsumer, FinishesTheMessageInHandAndNoOther) {
   produce({"1", "2", "3"});
   ConsumerReplica& leader = elect();
@@ -66,6 +67,7 @@ class PausedLanes : public ConsumerLanes, public testing::WithParamInterface<mem
   void SetUp() override { acknowledging = GetParam(); }
 };
 
+// shows: operations/begun-finished-committed
 TEST_P(PausedLanes, FinishWhatTheyHaveBegunAndBeginNothing) {
   produceEvenly(200, {"a", "b", "c", "d"});
   std::atomic<int> begun{0};

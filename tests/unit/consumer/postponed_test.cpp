@@ -27,6 +27,7 @@ class Postponed : public Scene {
   }
 };
 
+// shows: outbox/failed-says-tried
 TEST_F(Postponed, WhenItIsTriedAgainIsOnRecordAndSoForAFailure) {
   ConsumerReplica& leader = elect();
   for (const Outcome& outcome : {Outcome::retryLater("the bank is closed", 7s), Outcome::failed("no stock")}) {

@@ -29,6 +29,7 @@ TEST(Pruner, ForgetsWhatIsOlderThanTheHorizon) {
   EXPECT_EQ(pruner.step(noon).before, noon - 48h);
 }
 
+// shows: messages/leader-forgets-older
 TEST(Pruner, OnlyCountsForTheAlarmWhenToldToKeep) {
   Pruner pruner({.keepIdsFor = 0h, .keyAlarm = 9});
   pruner.start(t0);
@@ -77,6 +78,7 @@ TEST(Pruner, RestsAfterAPassAndTellsWhatItDid) {
   EXPECT_EQ(std::get<KeysPruned>(news[0]).kept, 10U);
 }
 
+// shows: messages/leader-forgets-older
 TEST(Pruner, TooManyKeysRaiseAnAlarmAndNothingElse) {
   Pruner pruner({.keyAlarm = 9});
   pruner.start(t0);
@@ -96,6 +98,7 @@ class ConsumerPruning : public Scene {
   }
 };
 
+// shows: messages/message-comes-again
 TEST_F(ConsumerPruning, AMessageThatComesAgainAfterTheHorizonIsHandledAgainAndNotBefore) {
   options.keepIdsFor = 1h;
   ConsumerReplica& replica = elect();
@@ -164,6 +167,7 @@ TEST_F(ConsumerPruning, AFencedOneEndsTheTerm) {
   EXPECT_EQ(replica.endOf(2000), EndReason::fenced);
 }
 
+// shows: messages/leader-forgets-older
 TEST_F(ConsumerPruning, AMessageOlderThanTheHorizonIsToldOnceATerm) {
   options.keepIdsFor = 1h;
   produce({"a", "b"});

@@ -22,6 +22,7 @@ class ConsumerReach : public Scene {
   }
 };
 
+// shows: lanes/replicas-may-differ
 TEST_F(ConsumerReach, ASuccessorWithSmallerBatchesFindsTheKillerInItsPredecessorsFirstOne) {
   options.maxAttempts = 1;
   options.maxBatch = 8;
@@ -120,6 +121,7 @@ class LanesReach : public ConsumerLanes {
   int next_ = 0;
 };
 
+// shows: lanes/replicas-may-differ
 TEST_F(LanesReach, FewerLanesFindWhatMoreLanesMayHaveBegun) {
   options.maxBatch = 8;
   dieWith(60);
@@ -144,6 +146,7 @@ TEST_F(LanesReach, CommandsBeginOneByOneInEachLane) {
   expectSuspects(4);
 }
 
+// shows: lanes/replicas-may-differ
 TEST_F(LanesReach, OneLineFindsWhatLanesMayHaveBegun) {
   options.maxBatch = 8;
   dieWith(60);
@@ -152,6 +155,7 @@ TEST_F(LanesReach, OneLineFindsWhatLanesMayHaveBegun) {
   expectSuspects(32);
 }
 
+// shows: lanes/replicas-may-differ
 TEST_F(LanesReach, LanesFindWhatOneLineMayHaveBegun) {
   options.ordering = Ordering::total();
   options.maxBatch = 32;

@@ -43,6 +43,7 @@ TEST_F(SharedDispatcherTest, LanesWithStoresOfTheirOwnBeginBesideEachOther) {
   EXPECT_THAT(taken(2), ElementsAre("b1"));
 }
 
+// shows: lanes/elsewhere-lane-begins
 TEST_F(SharedDispatcherTest, WhereTheStoreIsSharedALaneBeginsOnlyBesideThoseThatTakeTheirTime) {
   dispatcher_.serialize();
   receive({"a1", "b1", "c1"});
@@ -66,6 +67,7 @@ TEST_F(SharedDispatcherTest, WhereTheStoreIsSharedWhoIsThroughGoesOn) {
   EXPECT_THAT(taken(2), ElementsAre("a2")) << "nobody is at work";
 }
 
+// shows: lanes/elsewhere-lane-begins
 TEST_F(SharedDispatcherTest, WhoWaitsForHisTurnGetsItWhenALaneTurnsOutToBeSlow) {
   SharedDispatcher dispatcher{supply::Dispatcher({.messages = 100, .bytes = 1000, .unrecordedWindow = 3}, 3), 3,
                               systemClock(), systemThreads()};

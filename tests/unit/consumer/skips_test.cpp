@@ -31,6 +31,7 @@ class Skips : public Scene {
   }
 };
 
+// shows: numbers/consumer-lets-skipped
 TEST_F(Skips, ANumberThatIsSkippedPassesWithoutTheHandlerWhateverIsPromised) {
   for (const Guarantee delivery : {Guarantee::exactlyOnceEffect, Guarantee::atLeastOnce, Guarantee::atMostOnce})
     for (const bool isExternal : {false, true}) {
@@ -56,6 +57,7 @@ TEST_F(Skips, ANumberThatIsSkippedPassesWithoutTheHandlerWhateverIsPromised) {
   EXPECT_THAT(deadIds(), IsEmpty());
 }
 
+// shows: numbers/consumer-lets-skipped
 TEST_F(Skips, OneThatComesEarlyIsKeptUntilItsTurn) {
   send(3), sendSkip(2);
   runDry(elect());
@@ -68,6 +70,7 @@ TEST_F(Skips, OneThatComesEarlyIsKeptUntilItsTurn) {
   EXPECT_THAT(events.of<MessageSkipped>(), SizeIs(1));
 }
 
+// shows: numbers/consumer-lets-skipped
 TEST_F(Skips, OneWhoseMessageHasArrivedIsARepeat) {
   send(1), sendSkip(1), send(3), sendSkip(3), send(2), sendSkip(2);
 

@@ -73,6 +73,7 @@ class ConsumerStorm : public Scene, public testing::WithParamInterface<int> {
   std::size_t kills = 0;
 };
 
+// shows: S3, L2, messages/exactly-once-effect
 TEST_P(ConsumerStorm, EveryMessageEndsOnceInOrderAndOnlyTheGuiltyDie) {
   drawOptions();
   for (int i = 0; i < messages; ++i) produce({std::to_string(i)});
@@ -91,6 +92,7 @@ TEST_P(ConsumerStorm, EveryMessageEndsOnceInOrderAndOnlyTheGuiltyDie) {
   for (const std::string& id : deadIds()) EXPECT_TRUE(struck.contains(id)) << id << " never did anything wrong";
 }
 
+// shows: messages/least-once-keys
 TEST_P(ConsumerStorm, AtLeastOnceLosesNothingAndOnlyTheGuiltyDie) {
   options.delivery = Guarantee::atLeastOnce;
   drawOptions();

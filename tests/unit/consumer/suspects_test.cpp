@@ -100,6 +100,7 @@ TEST_F(ConsumerSuspects, ACleanEndBeforeTheyWereLookedAtKeepsThem) {
   EXPECT_THAT(events.of<MessageSuspected>(), SizeIs(1));
 }
 
+// shows: messages/suspect-count-written, design/commit-writes-down
 TEST_F(ConsumerSuspects, TheSuccessorRunsThemOneByOneEachAttemptDurableBeforeItsHandler) {
   options.maxBatch = 2;
   produce({"a", "b", "c"});
@@ -166,6 +167,7 @@ TEST_F(ConsumerSuspects, AreCountedAtTheTakeoverAndASecondStartTellsThatTheFirst
   EXPECT_EQ(events.of<AttemptFailed>()[0].error, "its process died");
 }
 
+// shows: messages/message-kills-process
 TEST_F(ConsumerSuspects, DeathsWhileOthersWereInWorkDoNotCondemnAnInnocentOne) {
   options.maxAttempts = 2;
   options.maxBatch = 8;
@@ -310,6 +312,7 @@ class ConsumerNarrowing : public ConsumerSuspects {
   }
 };
 
+// shows: design/many-suspects-narrowed
 TEST_F(ConsumerNarrowing, ManySuspectsShareTransactionsFewAtATimeAndNobodyIsCharged) {
   dieIn("m40");
   handled.clear();
@@ -332,6 +335,7 @@ TEST_F(ConsumerNarrowing, ManySuspectsShareTransactionsFewAtATimeAndNobodyIsChar
   EXPECT_THAT(doneIds(), SizeIs(100));
 }
 
+// shows: design/many-suspects-narrowed
 TEST_F(ConsumerNarrowing, AKillerAmongManyIsADeadLetterAfterAttemptsOfItsOwnAndNobodyElseIsCharged) {
   dieIn("m40");        // among a hundred
   dieNarrowed("m40");  // among 32
@@ -363,6 +367,7 @@ TEST_F(ConsumerNarrowing, SeveralKillersAreFoundOneAfterTheOther) {
   EXPECT_THAT(doneIds(), SizeIs(98));
 }
 
+// shows: design/many-suspects-narrowed
 TEST_F(ConsumerNarrowing, WhoWasNarrowedDownStaysAloneWhateverTheNextTermDiesOf) {
   dieIn("m40");
   dieNarrowed("m40");

@@ -32,6 +32,7 @@ class ConsumerThrottle : public Scene {
   std::vector<BootTime> starts;
 };
 
+// shows: urls/rate-limits-hold
 TEST_F(ConsumerThrottle, TheQueuesRateIsKept) {
   EXPECT_TRUE(limits.set({.queue = Rate{10, 2}}));
   produceMany(5);
@@ -65,6 +66,7 @@ TEST_F(ConsumerThrottle, WhatIsDoneIsCommittedWhileTheNextWaits) {
   EXPECT_EQ(events.of<MessageHeldBack>()[0].held, 1s);
 }
 
+// shows: urls/rate-limits-hold
 TEST_F(ConsumerThrottle, NewRulesHoldWhileItRuns) {
   EXPECT_TRUE(limits.set({.queue = Rate{0.001, 1}}));
   produceMany(4);

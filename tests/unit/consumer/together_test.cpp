@@ -46,6 +46,7 @@ class Together : public Scene {
   }
 };
 
+// shows: cpp/batch-handler-gets
 TEST_F(Together, ConsecutiveMessagesComeInOneCall) {
   produce({"a", "b", "c"});
 
@@ -107,6 +108,7 @@ TEST_F(Together, WhatIsKnownIsDroppedBeforeTheCall) {
   EXPECT_THAT(events.of<DuplicateDropped>(), SizeIs(2));
 }
 
+// shows: cpp/batch-handler-gets
 TEST_F(Together, ABatchThatFailsChargesNobodyAndComesOneByOne) {
   produce({"a", "b", "c"});
   verdict = [](const Message& message) { return message.id.value == "b" ? Outcome::failed("no") : Outcome::done(); };
@@ -170,6 +172,7 @@ TEST_F(Together, WhatIsTakenBeforeItsHandlerStartsComesAlone) {
   EXPECT_THAT(calls, ElementsAre(Call{"a"}, Call{"b"}));
 }
 
+// shows: cpp/lanes-call-messages
 TEST_F(Together, WhatMayStandForOthersComesAlone) {
   options.coalesce = Coalesce::byKey;
   produce({"a", "b", "c"});

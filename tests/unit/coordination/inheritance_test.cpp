@@ -25,6 +25,7 @@ void note(int descriptor, const sockaddr* to) {
   if ((fcntl(descriptor, F_GETFD) & FD_CLOEXEC) == 0) ++inheritable;
 }
 
+// shows: security/command-inherits-socket
 TEST(Inheritance, ASocketOfTheZooKeeperClientIsClosedOnExecBeforeItIsConnected) {
   ControlLoop loop;
   RecordedSession session;

@@ -64,6 +64,7 @@ TEST(Barrier, AMetaThatIsGoneIsMadeAgainBeforeAnybodyBecomesLeader) {
   EXPECT_FALSE(machine.wrote(Purpose::markBusy));
 }
 
+// shows: design/barrier-waits-long
 TEST(Barrier, ABusyMarkerWaitsForTheHoldersLimitAndProbesMeanwhile) {
   MachineDriver machine;
   machine.beOldest(10);
@@ -146,6 +147,7 @@ TEST(Barrier, ATermOfWhichNothingRunsAnyMoreIsNotWaitedForAndItsHolderIsNamed) {
       << "it may have left something locked";
 }
 
+// shows: design/barrier-waits-long
 TEST(Barrier, EndsWhenTheMarkerSaysThatNothingRunsAnyMore) {
   MachineDriver machine;
   machine.beOldest(10);
@@ -158,6 +160,7 @@ TEST(Barrier, EndsWhenTheMarkerSaysThatNothingRunsAnyMore) {
   EXPECT_EQ(machine.told<BarrierEnded>().front().how, "nothing_runs");
 }
 
+// shows: design/barrier-began-tenure
 TEST(Barrier, SaysWhyItWaits) {
   const auto whyAfter = [](const std::string& marker) {
     MachineDriver machine;
@@ -352,6 +355,7 @@ TEST(Barrier, LosingTheZnodeInItMeansRejoining) {
   EXPECT_TRUE(machine.did<action::Enrol>());
 }
 
+// shows: design/check-own-znode
 TEST(Barrier, ASessionThatExpiresUnnoticedFailsAtTheMark) {
   MachineDriver machine;
   machine.beOldest(10);

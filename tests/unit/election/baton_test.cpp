@@ -114,6 +114,7 @@ TEST_F(OfferedBaton, TouchesTheZnodeOfTheNextInLineAndChecksItsOwn) {
   EXPECT_EQ(offer().term, FencingToken{10});
 }
 
+// shows: operations/asked-leave-leader
 TEST_F(OfferedBaton, LeavesTheLeaderAtWorkUntilItIsAccepted) {
   ask();
   lineIs("c");
@@ -125,6 +126,7 @@ TEST_F(OfferedBaton, LeavesTheLeaderAtWorkUntilItIsAccepted) {
   EXPECT_EQ(machine.told<HandoverAccepted>().size(), 1U);
 }
 
+// shows: operations/asked-leave-leader
 TEST_F(OfferedBaton, IsPassedInTheWriteThatEndsTheTerm) {
   handOverTo("c");
   machine.feed(input::ResignAsked{});
@@ -175,6 +177,7 @@ class ARollingDeploy : public OfferedBaton {
   std::string offeredTo() const { return offer().znode.substr(0, 1); }
 };
 
+// shows: operations/replicas-replaced-leadership
 TEST_F(ARollingDeploy, HandsOverToAReplicaOfTheNewVersion) {
   versions = {{'c', {"1", at(1)}}, {'d', {"1", at(2)}}, {'e', {"2", at(60)}}};
   ask();
@@ -187,6 +190,7 @@ TEST_F(ARollingDeploy, HandsOverToAReplicaOfTheNewVersion) {
   EXPECT_EQ(removed(), "cda") << "those between enrol again behind it";
 }
 
+// shows: operations/replicas-replaced-leadership
 TEST_F(ARollingDeploy, TakesAnOlderVersionForNewWhereItWasStartedLast) {
   versions = {{'c', {"2", at(1)}}, {'d', {"1", at(60)}}};
   stop();
@@ -194,6 +198,7 @@ TEST_F(ARollingDeploy, TakesAnOlderVersionForNewWhereItWasStartedLast) {
   EXPECT_EQ(offeredTo(), "d") << "the deploy is undone";
 }
 
+// shows: operations/replicas-replaced-leadership
 TEST_F(ARollingDeploy, HandsOverToTheNextOneWhereNoneOfTheNewVersionCanFollow) {
   versions = {{'c', {"1", at(1)}}, {'d', {"2", at(60)}}};
   ask();
@@ -256,18 +261,21 @@ TEST_F(ARollingDeploy, HasNoNewVersionWhereNoneIsSaid) {
   EXPECT_EQ(offeredTo(), "c");
 }
 
+// shows: operations/baton-passed-after
 TEST_F(OfferedBaton, IsNotPassedWhereAnOutcomeIsUnknown) {
   handOverTo("c");
   machine.feed(input::ResignAsked{Resignation::unclean});
   EXPECT_FALSE(machine.wrote(Purpose::baton));
 }
 
+// shows: operations/baton-passed-after
 TEST_F(OfferedBaton, IsNotPassedWhereTheTermDidNotEndInOrder) {
   handOverTo("c");
   machine.feed(input::ResignAsked{Resignation::nothingRuns});
   EXPECT_FALSE(machine.wrote(Purpose::baton));
 }
 
+// shows: operations/lease-leader-counts
 TEST_F(OfferedBaton, IsNotPassedOnAnOldAcceptance) {
   handOverTo("c");
   machine.sleep(2s + 1ms);  // more than a sixth of the session timeout
@@ -276,6 +284,7 @@ TEST_F(OfferedBaton, IsNotPassedOnAnOldAcceptance) {
   EXPECT_TRUE(machine.wrote(Purpose::resign));
 }
 
+// shows: operations/lease-leader-counts
 TEST_F(OfferedBaton, IsOfferedAnewWhileTheCareerComesHome) {
   handOverTo("c");
   machine.advance(1s);
@@ -290,6 +299,7 @@ TEST_F(OfferedBaton, IsOfferedAnewWhileTheCareerComesHome) {
   EXPECT_TRUE(machine.wrote(Purpose::baton));
 }
 
+// shows: operations/next-line-answer
 TEST_F(OfferedBaton, GoesToTheOneBehindWhereTheNextFallsSilentWhileTheCareerComesHome) {
   handOverTo("cd");
   machine.advance(1s);
@@ -323,6 +333,7 @@ TEST_F(OfferedBaton, IsNotTakenFromOneThatIsNamed) {
   EXPECT_FALSE(machine.wrote(Purpose::baton)) << "the plain way";
 }
 
+// shows: operations/next-line-answer
 TEST_F(OfferedBaton, GoesToTheOneBehindWhereTheNextDoesNotAnswer) {
   ask();
   lineIs("cd");
@@ -341,6 +352,7 @@ TEST_F(OfferedBaton, GoesToTheOneBehindWhereTheNextDoesNotAnswer) {
   EXPECT_EQ(machine.told<CandidateSentBack>().back().znode, znode('c'));
 }
 
+// shows: operations/next-line-answer
 TEST_F(OfferedBaton, IsDeclinedWithTheReasonWhereNobodyAccepts) {
   ask();
   lineIs("c");
@@ -351,6 +363,7 @@ TEST_F(OfferedBaton, IsDeclinedWithTheReasonWhereNobodyAccepts) {
   EXPECT_EQ(machine.told<HandoverDeclined>().back().why, "c: no disk");
 }
 
+// shows: operations/next-line-answer
 TEST_F(OfferedBaton, IsOfferedForASecondAtMost) {
   ask();
   lineIs("cdef");
@@ -362,6 +375,7 @@ TEST_F(OfferedBaton, IsOfferedForASecondAtMost) {
   EXPECT_THAT(machine.told<HandoverDeclined>().back().why, AllOf(HasSubstr("d: "), HasSubstr("within 500ms")));
 }
 
+// shows: operations/next-line-answer
 TEST_F(OfferedBaton, IsNotNeededByALeaderThatLeaves) {
   stop();
   lineIs("c");
@@ -379,6 +393,7 @@ TEST_F(OfferedBaton, IsNotOfferedByTheOnlyCandidate) {
   EXPECT_TRUE(handsOver());
 }
 
+// shows: operations/successor-earlier-version
 TEST_F(OfferedBaton, IsNotOfferedToOneThatDoesNotKnowIt) {
   ask(CandidateUuid{std::string(32, 'd')});
   lineIs("cD");
@@ -413,6 +428,7 @@ TEST_F(OfferedBaton, GivesWayToThePlainWayPastThoseBetweenAsWell) {
   EXPECT_TRUE(handsOver());
 }
 
+// shows: operations/baton-passed-after
 TEST_F(OfferedBaton, IsNotPassedOnTheAnswerToAnotherOffer) {
   ask();
   lineIs("c");
@@ -430,6 +446,7 @@ TEST_F(OfferedBaton, IsNotPassedOnTheAnswerToAnotherOffer) {
   EXPECT_EQ(machine.count<action::AskHandover>(), 0U);
 }
 
+// shows: operations/baton-passed-after
 TEST_F(OfferedBaton, IsFollowedByThePlainWayWhereTheSuccessorHasGone) {
   handOverTo("c");
   machine.feed(input::ResignAsked{});
@@ -438,6 +455,7 @@ TEST_F(OfferedBaton, IsFollowedByThePlainWayWhereTheSuccessorHasGone) {
   EXPECT_FALSE(parseMarkerRecord(std::get<SetOp>(machine.lastWrite(Purpose::resign).ops[1]).data).busy);
 }
 
+// shows: operations/baton-passed-after
 TEST_F(OfferedBaton, IsNotPassedAgainWhereTheReplyWasLost) {
   handOverTo("c");
   machine.feed(input::ResignAsked{});
@@ -594,6 +612,7 @@ TEST_F(AcceptedBaton, IsWatchedOnlyByTheOneThatItIsOfferedTo) {
   EXPECT_TRUE(machine.lastRead(Subject::baton).watched);
 }
 
+// shows: operations/asked-leave-leader
 TEST_F(AcceptedBaton, LeadsWithoutAnotherWrite) {
   accepts();
   machine.sleep(100ms);
@@ -621,6 +640,7 @@ TEST_F(AcceptedBaton, ReadsThePauseOnceMoreWhereThatAnswerCameBeforeTheTerm) {
   EXPECT_EQ(machine.last<action::HoldWork>().hold, Hold::paused);
 }
 
+// shows: operations/log-tells-how
 TEST_F(AcceptedBaton, CountsFromTheRequestByTheClockThatBothProcessesShare) {
   accepts();
   passedAfter = Now{machine.now(), WallTime{1ms}};
@@ -630,6 +650,7 @@ TEST_F(AcceptedBaton, CountsFromTheRequestByTheClockThatBothProcessesShare) {
   EXPECT_EQ(machine.last<action::BecomeLeader>().askedAt, passedAfter->boot);
 }
 
+// shows: operations/log-tells-how
 TEST_F(AcceptedBaton, CountsFromTheRequestByTheCalendarWhereTheLeaderWasOnAnotherMachine) {
   leaderBoot = "boot-2";
   accepts();
@@ -646,6 +667,7 @@ TEST_F(AcceptedBaton, FollowsNoRequestWhereTheLeaderTellsOfNone) {
   EXPECT_EQ(machine.last<action::BecomeLeader>().askedAt, std::nullopt);
 }
 
+// shows: operations/baton-passed-after
 TEST_F(AcceptedBaton, IsNotPassedByAMarkerOfOurOwnWhoseReplyWasLost) {
   accepts();
   MarkerRecord ours = busyMarker(20, 6s);
@@ -657,6 +679,7 @@ TEST_F(AcceptedBaton, IsNotPassedByAMarkerOfOurOwnWhoseReplyWasLost) {
   EXPECT_EQ(machine.count<action::BecomeLeader>(), 0U);
 }
 
+// shows: operations/lease-leader-counts
 TEST_F(AcceptedBaton, CountsItsLeaseFromItsAcceptance) {
   const BootTime sentAt = machine.now();
   accepts();
@@ -665,6 +688,7 @@ TEST_F(AcceptedBaton, CountsItsLeaseFromItsAcceptance) {
   EXPECT_LE(machine.last<action::BecomeLeader>().confirmedAt, sentAt);
 }
 
+// shows: operations/lease-leader-counts
 TEST_F(AcceptedBaton, IsProvenOnceMoreWhereTheAcceptanceIsOld) {
   accepts();
   machine.sleep(4s);  // a third of the session timeout

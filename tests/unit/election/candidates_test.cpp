@@ -26,6 +26,7 @@ std::vector<std::string> names(const std::vector<Candidates::Ranked>& ranked) {
   return found;
 }
 
+// shows: design/candidates-ranked-czxid
 TEST(Candidates, Row13RankByCzxidWhateverTheSequenceNumbersSay) {
   const std::string first = candidate('b', "2147483647");
   const std::string second = candidate('c', "2147483647");

@@ -35,6 +35,7 @@ TEST_F(ElectionTest, AHandoverIsAskedForThroughTheEnsembleAndTheOldLeaderGoesToT
   EXPECT_TRUE(until([&] { return a->count<StoodBy>() == 1; }));
 }
 
+// shows: operations/alone-same-replica
 TEST_F(ElectionTest, AloneItLeadsAgainUnderANewToken) {
   const Member a = join("a");
   a->handOver();
@@ -42,6 +43,7 @@ TEST_F(ElectionTest, AloneItLeadsAgainUnderANewToken) {
   EXPECT_GT(a->terms[1].token, a->terms[0].token);
 }
 
+// shows: L1
 TEST_F(ElectionTest, APredecessorThatDiesIsFollowedAfterItsSessionAndNamedAsUnclean) {
   Member a = join("a");
   const Member b = join("b");
@@ -54,6 +56,7 @@ TEST_F(ElectionTest, APredecessorThatDiesIsFollowedAfterItsSessionAndNamedAsUncl
   EXPECT_GT(b->terms.front().token, dead.token);
 }
 
+// shows: L1
 TEST_F(ElectionTest, TheBarrierOfADeadHolderIsWaitedFor) {
   Member a = join("a", 7s);
   const Member b = join("b");
@@ -161,6 +164,7 @@ TEST_F(ElectionTest, ALeaderThatIsCutOffStopsBeforeItsSuccessorBegins) {
   ASSERT_TRUE(until([&] { return b->leads(); }));
 }
 
+// shows: design/server-cut-off
 TEST_F(ElectionTest, AStaleServerThatAnswersReadsDoesNotKeepALeaderLeading) {
   const Member a = join("a");
   const Member b = join("b");

@@ -7,6 +7,7 @@ namespace {
 using action::Purpose;
 using action::Subject;
 
+// shows: L5
 TEST(Enrolment, AnEnsembleThatCannotBeReachedIsToldAgainAndAgain) {
   MachineDriver machine;
   machine.advance(0s);
@@ -230,6 +231,7 @@ TEST(Enrolment, Row13ANodeThatExistsAlreadyIsSearchedForAfterAPause) {
   EXPECT_TRUE(machine.wrote(Purpose::settle));
 }
 
+// shows: security/replica-warns-election
 TEST(Enrolment, Row17AnOpenAclIsWarnedOfOnce) {
   MachineDriver machine;
   machine.connect();
@@ -238,6 +240,7 @@ TEST(Enrolment, Row17AnOpenAclIsWarnedOfOnce) {
   EXPECT_EQ(machine.phase(), Phase::enrolling);
 }
 
+// shows: operations/strict-acl-refuses
 TEST(Enrolment, Row17AnOpenAclIsRefusedWhenAskedFor) {
   ElectionMachineSettings strict = settings();
   strict.strictAcl = true;

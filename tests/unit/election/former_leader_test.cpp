@@ -36,6 +36,7 @@ MarkerRecord writtenMarker(const MachineDriver& machine, Purpose purpose) {
   return {};
 }
 
+// shows: design/barrier-waits-long
 TEST(FormerLeader, SaysThatNothingRunsAsSoonAsItIsConnectedAgain) {
   AfterALoss machine(Resignation::nothingRuns);
   machine.connect(12s, 71);
@@ -133,6 +134,7 @@ struct ElectedAgain : AfterALoss {
   }
 };
 
+// shows: design/barrier-waits-long
 TEST(FormerLeader, NeverWaitsForItself) {
   const ElectedAgain machine(Resignation::nothingRuns);
 

@@ -49,6 +49,7 @@ TEST(Leadership, TellsForHowLongTheElectionWasIdleAfterATermThatEndedInOrder) {
   EXPECT_EQ(idleAfter(willed, 720h), 0ms) << "the time is that of the will, not of the death";
 }
 
+// shows: design/six-proofs-session
 TEST(Leadership, ProbesEverySixthOfTheTimeoutOneAtATime) {
   MachineDriver machine;
   machine.becomeLeader();
@@ -65,6 +66,7 @@ TEST(Leadership, ProbesEverySixthOfTheTimeoutOneAtATime) {
   EXPECT_TRUE(machine.wrote(Purpose::probe));
 }
 
+// shows: design/clock-goes-machine
 TEST(Leadership, AJumpOfTheWallClockChangesNothing) {
   MachineDriver machine;
   machine.becomeLeader();
@@ -89,6 +91,7 @@ TEST(Leadership, ACommittedProbeConfirmsFromWhenItWasSent) {
   EXPECT_EQ(lostBecause(machine), EndReason::leaseLost);
 }
 
+// shows: operations/zookeeper-servers-dead, design/six-proofs-session
 TEST(Leadership, SilencePassesTheSoftLimitThenTheHardOne) {
   MachineDriver machine;
   machine.becomeLeader();
@@ -101,6 +104,7 @@ TEST(Leadership, SilencePassesTheSoftLimitThenTheHardOne) {
   EXPECT_EQ(machine.told<LeaseSoftLimitPassed>().size(), 1U);
 }
 
+// shows: design/clock-goes-machine
 TEST(Leadership, WakesAtTheHardLimitEvenWhileSuspended) {
   MachineDriver machine;
   machine.becomeLeader();
@@ -225,6 +229,7 @@ TEST(Leadership, Row10AParentDeletedUnderTheLeaderIsMadeAgainAndTheTokenGrows) {
   EXPECT_EQ(machine.last<action::BecomeLeader>().identity.token, FencingToken{30});
 }
 
+// shows: design/marker-znode-write
 TEST(Leadership, ResignsWithMarkerAndZnodeInOneWrite) {
   MachineDriver machine;
   machine.beOldest(10);

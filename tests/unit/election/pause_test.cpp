@@ -48,6 +48,7 @@ TEST_F(PausedElection, WorkBeginsWhereNobodyHasPausedIt) {
   EXPECT_EQ(machine.madeWith("/tenure/elections/orders/pause"), "") << "to be watched from now on";
 }
 
+// shows: operations/pause-lets-nothing
 TEST_F(PausedElection, EachLeaderHeedsAPauseThatStands) {
   lead();
   read(toJson(pause()));
@@ -73,6 +74,7 @@ TEST_F(PausedElection, ADeletedZnodeResumes) {
   EXPECT_EQ(hold(), Hold::none);
 }
 
+// shows: operations/pause-until-ends
 TEST_F(PausedElection, EndsByItselfWhenItsTimeHasPassed) {
   lead();
   read(toJson(pauseFor(5s)));
@@ -168,6 +170,7 @@ TEST_F(PausedElection, AResumeTakesThatBack) {
   EXPECT_EQ(rests(), WallTime{});
 }
 
+// shows: operations/pause-until-ends
 TEST_F(PausedElection, ANewerPauseIsRestedInByALeaderThatRestsAlready) {
   lead();
   read(toJson(pause()));

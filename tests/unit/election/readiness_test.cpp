@@ -168,6 +168,7 @@ class HandedOver : public ReadinessTest {
   bool handsOver() const { return machine.did<action::AskHandover>(); }
 };
 
+// shows: operations/nobody-hands-over
 TEST_F(HandedOver, GoesToTheFirstWhoIsReady) {
   askForAHandover();
   lineIs({called("b", Readiness::notReady, "down"), called("c", Readiness::prepared)});
@@ -315,6 +316,7 @@ TEST_F(ReadinessTest, TheOldestThatIsNotReadyLetsTheReadyPass) {
   EXPECT_EQ(machine.told<SteppedAside>().size(), 1U);
 }
 
+// shows: operations/neither-keeps-anybody
 TEST_F(ReadinessTest, TheOldestThatIsNotReadyBecomesLeaderWhereNobodyElseCould) {
   for (const bool answered : {true, false}) {
     MachineDriver alone{agreeingSettings()};
@@ -331,6 +333,7 @@ TEST_F(ReadinessTest, TheOldestThatIsNotReadyBecomesLeaderWhereNobodyElseCould) 
   }
 }
 
+// shows: operations/neither-keeps-anybody
 TEST_F(ReadinessTest, AMismatchKeepsNobodyFromTheLeadershipWhenTheLeaderIsGone) {
   machine.standBy();
   machine.answerRead(Subject::leader, Node{toJson(differing("b")), {}});

@@ -244,6 +244,7 @@ TEST(AStuckLeadersRecord, IsWrittenBeforeAHandoverAndStaysWhereItIsItsOwn) {
   EXPECT_EQ(judge(mine, {mine}).write, std::nullopt);
 }
 
+// shows: watch/leader-hands-over
 TEST(AStuckLeadersRecord, OfAnotherTermBlamesItsMessageForADay) {
   const StuckRecords known{stuckAt(5, "m-1", 30h)};
   EXPECT_TRUE(judge(stuckAt(7, "m-1", 31h), known).isBlamed);
@@ -252,6 +253,7 @@ TEST(AStuckLeadersRecord, OfAnotherTermBlamesItsMessageForADay) {
   EXPECT_EQ(judge(stuckAt(7, "m-1", 54h), known).write, StuckRecords{stuckAt(7, "m-1", 54h)});
 }
 
+// shows: watch/leader-hands-over
 TEST(AStuckLeadersRecord, RemembersEachOfAFewMessages) {
   StuckRecords known;
   for (std::int64_t term = 1; term <= 3; ++term)
@@ -265,6 +267,7 @@ TEST(AStuckLeadersRecord, RemembersEachOfAFewMessages) {
   EXPECT_EQ(judge(stuckAt(41, "m-41", 60h), known).write, StuckRecords{stuckAt(41, "m-41", 60h)}) << "the rest is old";
 }
 
+// shows: watch/leader-hands-over
 TEST(AStuckLeadersRecord, IsRenewedWhileALeaderStandsAtTheBlamedMessage) {
   StuckRecords known{stuckAt(5, "m-1", 30h)};
   for (std::chrono::hours hour = 31h; hour < 31h + 240h; ++hour) {

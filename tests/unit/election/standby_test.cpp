@@ -7,6 +7,7 @@ namespace {
 using action::Purpose;
 using action::Subject;
 
+// shows: design/candidate-watches-before
 TEST(Standby, WatchesItsPredecessorAlone) {
   MachineDriver machine;
   machine.enrol(40, "0000000004");
@@ -106,6 +107,7 @@ TEST(Standby, Row06APredecessorThatWeMayNotReadIsStillWaitedFor) {
   EXPECT_TRUE(machine.did<action::List>());
 }
 
+// shows: L5
 TEST(Standby, ALostWatchEventCostsHalfAMinute) {
   MachineDriver machine;
   machine.standBy();

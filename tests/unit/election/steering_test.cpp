@@ -330,6 +330,7 @@ CandidateRecord recordOf(const MachineDriver& machine) {
   return parseCandidateRecord(machine.last<action::Enrol>().data);
 }
 
+// shows: operations/preference-preferred-handed
 TEST(Preferred, EachFailedTermDoublesTheTimeItStandsBy) {
   MachineDriver machine(preferredSettings());
   machine.connect();

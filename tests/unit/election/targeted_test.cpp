@@ -67,6 +67,7 @@ TEST_F(Targeted, ALostReplyToAnOfferChangesNothing) {
   EXPECT_TRUE(d->leads());
 }
 
+// shows: operations/request-later-shown
 TEST_F(Targeted, ARequestOutlivedByItsTermLapses) {
   ask(a, d->uuid, 5s);
   ASSERT_TRUE(until([&] { return a->count<HandoverScheduled>() == 1; }));
@@ -166,6 +167,7 @@ class SentBackLate : public ElectionTest {
   std::unique_ptr<SlowToSendBack> slow;
 };
 
+// shows: operations/successor-earlier-version
 TEST_F(SentBackLate, NobodyLosesItsPlaceOnceAnotherLeads) {
   const Member a = joinSlow("a");
   const Member b = join("b");
@@ -187,6 +189,7 @@ TEST_F(SentBackLate, NobodyLosesItsPlaceOnceAnotherLeads) {
 
 class Wishes : public ElectionTest {};
 
+// shows: operations/preference-preferred-handed
 TEST_F(Wishes, APreferredCandidateIsHandedTheLeadershipOnceItHasStoodByForAWhile) {
   const Member a = join("a");
   const Member b = join("b");

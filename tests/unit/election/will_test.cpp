@@ -130,6 +130,7 @@ TEST(Will, ATermAfterAnUncleanOneLeavesTheMarkerBusyButNobodyWaitsForIt) {
   EXPECT_EQ(willedMarkerOf(machine).token, FencingToken{10});
 }
 
+// shows: design/cannot-prove-nothing
 TEST(Will, WhatIsNotProvenLeavesTheMarkerBusyAndSaysWhy) {
   MachineDriver machine;
   machine.becomeLeader();

@@ -57,6 +57,7 @@ TEST(HistoryCheck, RejectsAMessageInAnotherGroup) {
   EXPECT_THAT(rulesBrokenIn(run), ElementsAre(Rule::wrongGroup));
 }
 
+// shows: S4
 TEST(HistoryCheck, RejectsARowThatWasComputedFromStaleState) {
   Story run = goodRun();
   Row& row = run.ledger[5];
@@ -139,6 +140,7 @@ Story overlappingRun(const std::string& barrier) {
   return run;
 }
 
+// shows: S6
 TEST(HistoryCheck, RejectsTwoTermsAtWorkWithoutABarrierGivenUp) {
   EXPECT_THAT(rulesBrokenIn(overlappingRun("holder_gone")), ElementsAre(Rule::overlap));
   EXPECT_THAT(rulesBrokenIn(overlappingRun("idle")), ElementsAre(Rule::overlap));

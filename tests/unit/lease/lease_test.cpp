@@ -15,6 +15,7 @@ TEST(Lease, NothingIsValidBeforeTheFirstCommittedProbe) {
   EXPECT_FALSE(lease.mayBeginWork(t0));
 }
 
+// shows: urls/lease-half-session
 TEST(Lease, CountsSoftAndHardLimitFromWhenTheProbeWasSent) {
   Lease lease{12s};
   lease.confirm(t0);

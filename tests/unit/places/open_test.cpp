@@ -67,6 +67,7 @@ TEST_F(Opened, AFileIsQueueAndStoreInOne) {
   EXPECT_EQ(place->storeAdmin()->fenceRows().value().size(), 1U);
 }
 
+// shows: operations/program-opens-url
 TEST_F(Opened, EachSchemeHasItsEndsBeforeItsServerIsReached) {
   struct Expected {
     std::string url;
@@ -104,6 +105,7 @@ TEST(OpenRefuses, ASchemeThatNobodyKnowsWithThoseThatAreKnown) {
                     Not(HasSubstr("component"))));
 }
 
+// shows: operations/program-opens-url
 TEST(OpenRefuses, ASchemeOfAComponentThatIsNotListedWithItsName) {
   EXPECT_THAT(refusal("redis://cache/0", {sqlite::component()}),
               AllOf(HasSubstr("expected sqlite"), HasSubstr("tenure::redis::component()")));

@@ -216,6 +216,7 @@ TEST_F(Child, StartsWithDefaultSignals) {
   unlink(report.c_str());
 }
 
+// shows: security/command-inherits-socket
 TEST_F(Child, InheritsNothingButItsStandardDescriptors) {
   const int inherited = dup(STDERR_FILENO);  // not close-on-exec
   const Supervisor late = std::move(Supervisor::start().value());

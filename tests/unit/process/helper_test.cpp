@@ -17,6 +17,7 @@ TEST(FindHelper, BesideTheRunningProgram) {
   EXPECT_EQ(*found, std::string(TENURE_BINARY_DIR) + "/tenure-last-will");
 }
 
+// shows: design/found-installed-missing
 TEST(FindHelper, NamesEachPlaceWhereItIsNot) {
   const auto found = findHelper("no-such-helper");
   ASSERT_FALSE(found);

@@ -72,6 +72,7 @@ class SupervisorTest : public testing::Test {
   Doorbell doorbell;
 };
 
+// shows: singleton/whichever-shim-supervisor
 TEST_F(SupervisorTest, ToolKilledWithoutAWarningLeavesNothingBehind) {
   Tool tool(marked.command(withDaemon()));
   ASSERT_EQ(doorbell.nextLine(), "daemon");
@@ -154,6 +155,7 @@ TEST_F(SupervisorTest, KilledItProvesNothing) {
   EXPECT_EQ(read(supervisor.childrenGone(), &word, 1), 0) << "the end, without a word";
 }
 
+// shows: singleton/whichever-shim-supervisor
 TEST_F(SupervisorTest, CommandOfAKilledSupervisorStillDiesWithTheTool) {
   Tool tool(marked.command(withDaemon()));
   ASSERT_EQ(doorbell.nextLine(), "daemon");
@@ -221,6 +223,7 @@ TEST_F(SupervisorTest, WhatClearsUpForAKilledSupervisorSparesOurOwnHelpers) {
   unlink(program.c_str());
 }
 
+// shows: singleton/nothing-said-ended
 TEST_F(SupervisorTest, WhatCannotBeKilledIsNotSaidToBeGone) {
   const std::string cell = "/sys/fs/cgroup/freezer/tenure-test-" + std::to_string(getpid());
   if (mkdir(cell.c_str(), 0755) != 0) GTEST_SKIP() << "needs freezer: no control group of version 1 is ours to freeze";
@@ -261,6 +264,7 @@ TEST_F(SupervisorTest, CommandThatStopsItsShimDiesAtItsDeadline) {
   EXPECT_THAT(marked.processes(), IsEmpty());
 }
 
+// shows: singleton/whichever-shim-supervisor
 TEST_F(SupervisorTest, CommandThatStopsSupervisorAndShimIsKeptAllTheSame) {
   const Supervisor supervisor = std::move(Supervisor::start().value());
   const BootTime until = BootClock::now() + 10s;
@@ -272,6 +276,7 @@ TEST_F(SupervisorTest, CommandThatStopsSupervisorAndShimIsKeptAllTheSame) {
   EXPECT_EQ(end->exitCode, 3);
 }
 
+// shows: singleton/tenure-killed-blow
 TEST_F(SupervisorTest, CommandItselfDiesWhenToolSupervisorAndShimAreKilledAtOneBlow) {
   Tool tool(marked.command("trap '' TERM; " + ring("$PPID") + "read forever < /dev/zero"));
   const pid_t shim = std::stoi(doorbell.nextLine());

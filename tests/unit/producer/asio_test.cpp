@@ -25,6 +25,7 @@ std::vector<Result<void>> refusedAll(std::span<const NewMessage> messages) {
   return std::vector<Result<void>>(messages.size(), Error{Errc::unavailable, "away"});
 }
 
+// shows: sending/asio-coroutine-goes
 TEST(ProducerFromAsio, ACoroutineGoesOnInItsLoopOnceTheQueueHasConfirmed) {
   boost::asio::io_context loop;  // outlives the producer
   FakeQueue queue;
@@ -47,6 +48,7 @@ TEST(ProducerFromAsio, ACoroutineGoesOnInItsLoopOnceTheQueueHasConfirmed) {
   EXPECT_THAT(queue.ids(), ElementsAre("1", "2"));
 }
 
+// shows: sending/asio-coroutine-goes
 TEST(ProducerFromAsio, OnDiskIsEnoughWhereThatIsAskedFor) {
   boost::asio::io_context loop;  // outlives the producer
   FakeQueue queue;
@@ -67,6 +69,7 @@ TEST(ProducerFromAsio, OnDiskIsEnoughWhereThatIsAskedFor) {
   EXPECT_EQ(producer.figures().spooled, 1U);
 }
 
+// shows: sending/asio-coroutine-goes
 TEST(ProducerFromAsio, ARefusalComesByTheLoopAsWell) {
   boost::asio::io_context loop;  // outlives the producer
   FakeQueue queue;

@@ -29,6 +29,7 @@ using testing::IsEmpty;
 
 constexpr auto longEnough = 30s;
 
+// shows: sending/future-ready-durability
 TEST(ProducerUnit, AFutureIsReadyOnceTheQueueHasConfirmed) {
   FakeQueue queue;
   Producer producer(queue.opener());
@@ -41,6 +42,7 @@ TEST(ProducerUnit, AFutureIsReadyOnceTheQueueHasConfirmed) {
   EXPECT_EQ(producer.figures().confirmed, 1);
 }
 
+// shows: sending/several-batches-under
 TEST(ProducerUnit, SeveralBatchesAreUnderWayAtOnceAndEachGroupIsInOneOfThem) {
   FakeQueue queue;
   std::mutex mutex;
@@ -125,6 +127,7 @@ TEST(ProducerUnit, ASendWaitsForRoomNoLongerThanItsMessageMay) {
 }
 
 /// The queue does not answer the first batch; a message of another lane is told when its limit is over.
+// shows: sending/several-batches-under
 TEST(ProducerUnit, ALimitIsToldWhileAnotherBatchHangs) {
   FakeQueue queue;
   std::promise<void> goOn;
@@ -150,6 +153,7 @@ TEST(ProducerUnit, ALimitIsToldWhileAnotherBatchHangs) {
   goOn.set_value();
 }
 
+// shows: sending/confirmed-sent-again
 TEST(ProducerUnit, AMessageWithoutAnIdGetsOneBeforeItIsSentTwice) {
   FakeQueue queue;
   std::atomic<int> batches = 0;
@@ -169,6 +173,7 @@ TEST(ProducerUnit, AMessageWithoutAnIdGetsOneBeforeItIsSentTwice) {
   EXPECT_EQ(queue.opened, 2) << "a sink that failed is not used again";
 }
 
+// shows: sending/confirmed-sent-again
 TEST(ProducerUnit, AnOutageIsSatOutAndFlushSaysWhatItWaitsFor) {
   FakeQueue queue;
   queue.setFate(away);
@@ -184,6 +189,7 @@ TEST(ProducerUnit, AnOutageIsSatOutAndFlushSaysWhatItWaitsFor) {
   EXPECT_THAT(sent->get(), succeeds());
 }
 
+// shows: sending/future-ready-durability
 TEST(ProducerUnit, WhatIsInMemoryIsAcceptedAtOnceAndToldAtItsEnd) {
   FakeQueue queue;
   queue.setFate(away);
@@ -200,6 +206,7 @@ TEST(ProducerUnit, WhatIsInMemoryIsAcceptedAtOnceAndToldAtItsEnd) {
   EXPECT_EQ(producer.figures().atRisk, 0U);
 }
 
+// shows: sending/full-buffer-waits
 TEST(ProducerUnit, ASendWaitsForRoomAndIsRefusedAtItsLimit) {
   FakeQueue queue;
   queue.setFate(away);
@@ -218,6 +225,7 @@ TEST(ProducerUnit, ASendWaitsForRoomAndIsRefusedAtItsLimit) {
   EXPECT_THAT(held->get(), succeeds());
 }
 
+// shows: sending/callback-may-send
 TEST(ProducerUnit, WhatACallbackHoldsIsGivenBackWhereItMayCallTheProducer) {
   FakeQueue queue;
   std::promise<std::int64_t> confirmed;
@@ -229,6 +237,7 @@ TEST(ProducerUnit, WhatACallbackHoldsIsGivenBackWhereItMayCallTheProducer) {
   EXPECT_EQ(confirmed.get_future().get(), 1);
 }
 
+// shows: sending/flush-says-message
 TEST(ProducerUnit, FlushSaysThatAMessageWasGivenUp) {
   FakeQueue queue;
   queue.setFate(away);
@@ -241,6 +250,7 @@ TEST(ProducerUnit, FlushSaysThatAMessageWasGivenUp) {
   EXPECT_EQ(producer.figures().givenUp, 1);
 }
 
+// shows: sending/service-starts-queue
 TEST(ProducerUnit, ASinkThatThrowsOrCannotBeOpenedIsTriedAgain) {
   FakeQueue queue;
   int opened = 0;
@@ -257,6 +267,7 @@ TEST(ProducerUnit, ASinkThatThrowsOrCannotBeOpenedIsTriedAgain) {
   EXPECT_EQ(opened, 3);
 }
 
+// shows: sending/callback-may-send
 TEST(ProducerUnit, ACallbackMaySendAndNeverWaitsForRoom) {
   FakeQueue queue;
   std::promise<Errc> second;
@@ -285,6 +296,7 @@ TEST(ProducerUnit, AMessageThatNoQueueTakesIsRefusedBeforeItIsBuffered) {
   EXPECT_EQ(queue.opened, 0);
 }
 
+// shows: sending/flush-says-message
 TEST(ProducerUnit, CloseDrainsAndGivesUpWhatIsLeftAtItsLimit) {
   FakeQueue queue;
   Producer drained(queue.opener());
@@ -303,6 +315,7 @@ TEST(ProducerUnit, CloseDrainsAndGivesUpWhatIsLeftAtItsLimit) {
   EXPECT_THAT(left->get(), failsWith(Errc::cancelled));
 }
 
+// shows: sending/flush-says-message
 TEST(ProducerUnit, DestroyedWithoutCloseItGivesUpWhatIsLeft) {
   FakeQueue queue;
   queue.setFate(away);
@@ -314,6 +327,7 @@ TEST(ProducerUnit, DestroyedWithoutCloseItGivesUpWhatIsLeft) {
   EXPECT_THAT(left->get(), failsWith(Errc::cancelled));
 }
 
+// shows: sending/forked-child-refused
 TEST(ProducerUnit, AForkedChildIsRefusedAndEnds) {
   FakeQueue queue;
   auto producer = std::make_unique<Producer>(queue.opener());
@@ -333,6 +347,7 @@ TEST(ProducerUnit, AForkedChildIsRefusedAndEnds) {
   EXPECT_THAT(producer->send(message("b"))->get(), succeeds());
 }
 
+// shows: sending/options-out-ranges
 TEST(ProducerUnit, OptionsOutOfTheirRangesAreRefusedByName) {
   FakeQueue queue;
   const ProducerOptions wrong{.maxMessages = 0, .linger = 2min};
@@ -345,6 +360,7 @@ TEST(ProducerUnit, OptionsOutOfTheirRangesAreRefusedByName) {
 }
 
 /// Of several threads, over a queue that answers as a seed says.
+// shows: sending/first-copies-group
 TEST(ProducerUnit, EachGroupsFirstCopiesAreInTheOrderOfItsSendsWhateverTheQueueAnswers) {
   constexpr int threads = 4;
   constexpr int messages = 500;

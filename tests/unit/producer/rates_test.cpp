@@ -9,6 +9,7 @@ using namespace std::chrono_literals;
 
 BootTime at(std::chrono::milliseconds since) { return BootTime{1'000s + since}; }
 
+// shows: sending/time-overflow-reckoned
 TEST(RateTest, IsThatOfTheLastTenFullSeconds) {
   Rate rate;
   EXPECT_EQ(rate.perSecond(at(0ms)), 0);
@@ -28,6 +29,7 @@ TEST(RateTest, OfTheFirstSecondIsWhatHasCome) {
   EXPECT_EQ(rate.perSecond(at(1s)), 12);
 }
 
+// shows: sending/time-overflow-reckoned
 TEST(RateTest, TheTimeToFillIsNeverWhereAsMuchGoesAsComes) {
   EXPECT_EQ(timeToFill(1'000, 10, 10), std::nullopt);
   EXPECT_EQ(timeToFill(1'000, 10, 20), std::nullopt);

@@ -59,6 +59,7 @@ class SendBufferTest : public testing::Test {
   std::vector<SendBuffer::Batch*> underWay_;
 };
 
+// shows: sending/batch-ends-messages
 TEST_F(SendBufferTest, ABatchTakesWhatWaitsUpToItsLimits) {
   options_.batchMessages = 2;
   for (const char* id : {"a", "b", "c"}) offer(id);
@@ -70,6 +71,7 @@ TEST_F(SendBufferTest, ABatchTakesWhatWaitsUpToItsLimits) {
   EXPECT_THAT(begin(), ElementsAre("c"));
 }
 
+// shows: sending/batch-ends-messages
 TEST_F(SendBufferTest, ABatchOfLargeMessagesEndsAtItsBytesAndTakesOneAtLeast) {
   options_.batchBytes = 6;
   for (const char* id : {"a", "b"}) offer(id);
@@ -77,6 +79,7 @@ TEST_F(SendBufferTest, ABatchOfLargeMessagesEndsAtItsBytesAndTakesOneAtLeast) {
   EXPECT_THAT(begin(), ElementsAre("a"));
 }
 
+// shows: sending/confirmed-sent-again
 TEST_F(SendBufferTest, WhatWasNotTakenGoesBeforeAllThatWaitsAfterAWait) {
   options_.retryBase = options_.retryMax = 1s;
   offer("a"), offer("b");
@@ -90,6 +93,7 @@ TEST_F(SendBufferTest, WhatWasNotTakenGoesBeforeAllThatWaitsAfterAWait) {
   EXPECT_THAT(begin(), ElementsAre("b", "c"));
 }
 
+// shows: sending/queue-refuses-kept
 TEST_F(SendBufferTest, ARefusedMessageFailsAloneAndThoseBehindItGoOnAtOnce) {
   offer("a"), offer("b"), offer("c");
   begin();
@@ -104,6 +108,7 @@ TEST_F(SendBufferTest, ARefusedMessageFailsAloneAndThoseBehindItGoOnAtOnce) {
   EXPECT_EQ(buffer_->figures(now_).refused, 1);
 }
 
+// shows: sending/batch-ends-messages
 TEST_F(SendBufferTest, AnIdleProducerSendsAtOnceAndABusyOneLingers) {
   options_.linger = 100ms, options_.batchMessages = 3;
   offer("a");
@@ -121,6 +126,7 @@ TEST_F(SendBufferTest, AnIdleProducerSendsAtOnceAndABusyOneLingers) {
   EXPECT_EQ(buffer_->next(now_), now_) << "it is waited for";
 }
 
+// shows: sending/full-buffer-waits
 TEST_F(SendBufferTest, AFullBufferRefusesOrDropsTheOldestThatMayBeLost) {
   options_.maxMessages = 2;
   offer("a"), offer("b", Durability::memory);
@@ -150,6 +156,7 @@ TEST_F(SendBufferTest, NoMoreIsDroppedThanIsTold) {
   EXPECT_NE(offer("e", Durability::memory), std::nullopt);
 }
 
+// shows: sending/full-buffer-waits
 TEST_F(SendBufferTest, NothingIsDroppedForAMessageThatHasNoRoomEvenThen) {
   options_.onOverload = Overload::dropOldest, options_.maxBytes = 10;
   offer("a"), offer("b", Durability::memory);
@@ -162,6 +169,7 @@ TEST_F(SendBufferTest, NothingIsDroppedForAMessageThatHasNoRoomEvenThen) {
   EXPECT_EQ(buffer_->size(), 2U);
 }
 
+// shows: sending/confirmed-sent-again
 TEST_F(SendBufferTest, WaitsGrowWithEachFailureAndAreOverWithASuccess) {
   options_.retryBase = 1s, options_.retryMax = 64s;
   offer("a");
@@ -192,6 +200,7 @@ TEST_F(SendBufferTest, ABatchOfWhichNothingWasTriedIsAFailure) {
   EXPECT_FALSE(buffer_->figures(now_).lastError.empty());
 }
 
+// shows: sending/several-batches-under
 TEST_F(SendBufferTest, ALaneIsInOneBatchAtATimeAndOthersAreBesideIt) {
   options_.batchesUnderWay = 3, options_.batchMessages = 2;
   offerToLanes({"a1", "a2", "b1", "a3", "b2", "a4"});
@@ -209,6 +218,7 @@ TEST_F(SendBufferTest, ALaneIsInOneBatchAtATimeAndOthersAreBesideIt) {
   EXPECT_THAT(begin(), ElementsAre("a3", "a4"));
 }
 
+// shows: sending/several-batches-under
 TEST_F(SendBufferTest, ALaneGoesOnOnceTheCallersOfItsBatchHaveBeenTold) {
   options_.batchesUnderWay = 2;
   offerToLanes({"a1"});
@@ -223,6 +233,7 @@ TEST_F(SendBufferTest, ALaneGoesOnOnceTheCallersOfItsBatchHaveBeenTold) {
   EXPECT_THAT(begin(), ElementsAre("a2"));
 }
 
+// shows: sending/several-batches-under
 TEST_F(SendBufferTest, ALaneWithMuchToSendLetsTheOthersLinger) {
   options_.batchesUnderWay = 2, options_.batchMessages = 3, options_.linger = 100ms;
   offerToLanes({"b1"});
@@ -235,6 +246,7 @@ TEST_F(SendBufferTest, ALaneWithMuchToSendLetsTheOthersLinger) {
   EXPECT_EQ(buffer_->next(now_), now_) << "now it is full as well";
 }
 
+// shows: sending/several-batches-under
 TEST_F(SendBufferTest, WhatComesBackGoesBeforeAllThatWasSentLater) {
   options_.batchesUnderWay = 3, options_.batchMessages = 2;
   offerToLanes({"a1", "a2", "b1", "b2", "a3", "b3"});
@@ -254,6 +266,7 @@ TEST_F(SendBufferTest, WhatComesBackGoesBeforeAllThatWasSentLater) {
   EXPECT_THAT(begin(), ElementsAre("b3"));
 }
 
+// shows: sending/several-batches-under
 TEST_F(SendBufferTest, ABatchBesideAFailureDoesNotEndItsWait) {
   options_.batchesUnderWay = 3, options_.retryBase = options_.retryMax = 1s;
   offerToLanes({"a1", "b1"});
@@ -273,6 +286,7 @@ TEST_F(SendBufferTest, NoTimeIsLaterThanTheLast) {
   EXPECT_EQ(later(now_, std::chrono::milliseconds::max()), BootTime::max());
 }
 
+// shows: sending/limit-ends-waits
 TEST_F(SendBufferTest, ALimitEndsWhatWaitsAndSaysWhetherItMayBeStored) {
   offer("a", Durability::stored, now_ + 1s), offer("b", Durability::stored, now_ + 2s), offer("c");
   begin();
@@ -288,6 +302,7 @@ TEST_F(SendBufferTest, ALimitEndsWhatWaitsAndSaysWhetherItMayBeStored) {
   EXPECT_THAT(begin(), ElementsAre("c"));
 }
 
+// shows: sending/lost-process-counted
 TEST_F(SendBufferTest, WhatAProcessWouldLoseIsCounted) {
   offer("a", Durability::memory), offer("b");
   EXPECT_EQ(buffer_->figures(now_).atRisk, 1U);

@@ -52,6 +52,7 @@ struct ProducerWithSpool : testing::Test {
   FakeQueue queue;
 };
 
+// shows: sending/queue-confirms-time
 TEST_F(ProducerWithSpool, AMessageThatTheQueueConfirmsAtOnceNeverTouchesTheSpool) {
   ProducerOptions patient = options();
   patient.spillAfter = 1h;  // whatever else the machine does
@@ -84,6 +85,7 @@ struct SpoolThatLosesAll final : ForwardingSpool {
   }
 };
 
+// shows: sending/waits-message-damaged
 TEST_F(ProducerWithSpool, CallersAreToldOfWhatASpoolHasLostWhileMessagesWereTakenOut) {
   std::atomic<bool> isAway = true;
   queue.setFate([&](auto batch) { return isAway ? std::optional(away(batch)) : std::nullopt; });
@@ -110,6 +112,7 @@ TEST_F(ProducerWithSpool, RefusedMessagesCountForTheTimeToOverflow) {
   EXPECT_EQ(producer.figures().timeToOverflow, 0s);
 }
 
+// shows: sending/future-ready-durability, sending/queue-confirms-time
 TEST_F(ProducerWithSpool, WhatWaitsTooLongIsOnDiskAndSentInOrderLater) {
   std::atomic<bool> isAway = true;
   queue.setFate([&](auto batch) { return isAway ? std::optional(away(batch)) : std::nullopt; });
@@ -131,6 +134,7 @@ TEST_F(ProducerWithSpool, WhatWaitsTooLongIsOnDiskAndSentInOrderLater) {
 }
 
 /// What is under way may hang for minutes: it is on disk all the same, and so is what comes behind it.
+// shows: sending/queue-confirms-time
 TEST_F(ProducerWithSpool, ABatchThatHangsIsSpooledWithAllBehindItAndIsNotSentTwiceWhereItIsConfirmed) {
   std::promise<void> answer;
   std::shared_future<void> answered = answer.get_future().share();
@@ -154,6 +158,7 @@ TEST_F(ProducerWithSpool, ABatchThatHangsIsSpooledWithAllBehindItAndIsNotSentTwi
   EXPECT_THAT(queue.ids(), ElementsAre("1", "2", "3"));
 }
 
+// shows: sending/left-behind-sent, sending/flush-says-message
 TEST_F(ProducerWithSpool, WhatAFormerProducerLeftIsSentBeforeAllElse) {
   queue.setFate([](auto batch) { return away(batch); });
   {
@@ -169,6 +174,7 @@ TEST_F(ProducerWithSpool, WhatAFormerProducerLeftIsSentBeforeAllElse) {
   EXPECT_THAT(queue.ids(), ElementsAreArray(idsTo(60)));
 }
 
+// shows: sending/flush-says-message
 TEST_F(ProducerWithSpool, CloseSpoolsTheRestAndTellsThoseThatWaitForTheQueue) {
   queue.setFate([](auto batch) { return away(batch); });
   Producer producer(queue.opener(), openSpool(), options());
@@ -182,6 +188,7 @@ TEST_F(ProducerWithSpool, CloseSpoolsTheRestAndTellsThoseThatWaitForTheQueue) {
   EXPECT_EQ(producer.figures().spooled, 2U);
 }
 
+// shows: sending/full-buffer-waits
 TEST_F(ProducerWithSpool, ABufferThatIsHalfFullSpillsAndNothingIsRefused) {
   queue.setFate([](auto batch) { return away(batch); });
   ProducerOptions small = options();
@@ -198,6 +205,7 @@ TEST_F(ProducerWithSpool, ABufferThatIsHalfFullSpillsAndNothingIsRefused) {
   EXPECT_THAT(queue.ids(), ElementsAreArray(idsTo(500)));
 }
 
+// shows: sending/queue-refuses-kept
 TEST_F(ProducerWithSpool, AMessageThatTheQueueRefusesIsKeptAsideAndItsNeighboursGoOn) {
   std::atomic<bool> isAway = true;
   queue.setFate([&](std::span<const NewMessage> batch) {
@@ -225,6 +233,7 @@ TEST_F(ProducerWithSpool, AMessageThatTheQueueRefusesIsKeptAsideAndItsNeighbours
   EXPECT_THAT(queue.ids(), ElementsAre("1", "3"));
 }
 
+// shows: sending/limit-ends-waits
 TEST_F(ProducerWithSpool, AMessageOfTheSpoolIsToldAtItsLimitThatItWillBeSentLater) {
   queue.setFate([](auto batch) { return away(batch); });
   Producer producer(queue.opener(), openSpool(), options());
@@ -238,6 +247,7 @@ TEST_F(ProducerWithSpool, AMessageOfTheSpoolIsToldAtItsLimitThatItWillBeSentLate
 }
 
 /// The disk has the message, and the producer is about to note where: nothing of it may be sent before that.
+// shows: sending/queue-confirms-time
 TEST_F(ProducerWithSpool, AMessageIsSentOnlyWhenItsCallerCanBeFound) {
   class SlowToReturn final : public ForwardingSpool {
    public:
@@ -266,6 +276,7 @@ TEST_F(ProducerWithSpool, AMessageIsSentOnlyWhenItsCallerCanBeFound) {
 }
 
 /// The disk is full and a batch hangs: its answer is what close() waits for, and nothing else.
+// shows: sending/flush-says-message
 TEST_F(ProducerWithSpool, CloseWithAFullSpoolEndsWhenTheBatchUnderWayIsAnswered) {
   class Full final : public ISpool {
    public:
@@ -308,6 +319,7 @@ TEST_F(ProducerWithSpool, CloseWithAFullSpoolEndsWhenTheBatchUnderWayIsAnswered)
 }
 
 /// The queue keeps up, and has the message only once it is on disk.
+// shows: sending/follow-leaves-out
 TEST_F(ProducerWithSpool, WithSpoolAllAMessageIsOnDiskBeforeItIsSent) {
   std::promise<void> answer;
   std::shared_future<void> answered = answer.get_future().share();
@@ -329,6 +341,7 @@ TEST_F(ProducerWithSpool, WithSpoolAllAMessageIsOnDiskBeforeItIsSent) {
 }
 
 /// The disk is too full to take anything out: what the queue has confirmed is over all the same.
+// shows: sending/full-disk-told
 TEST_F(ProducerWithSpool, WhatAFullDiskDoesNotLetOutIsNotSentAgain) {
   class Stuck final : public ForwardingSpool {
    public:
@@ -362,6 +375,7 @@ TEST_F(ProducerWithSpool, WhatAFullDiskDoesNotLetOutIsNotSentAgain) {
 }
 
 /// The file was damaged and replaced, and the first message could not be saved.
+// shows: sending/waits-message-damaged
 TEST_F(ProducerWithSpool, AMessageThatADamagedSpoolHasLostIsTold) {
   class Forgetful final : public ForwardingSpool {
    public:
@@ -391,6 +405,7 @@ TEST_F(ProducerWithSpool, AMessageThatADamagedSpoolHasLostIsTold) {
   EXPECT_THAT(queue.ids(), ElementsAre("2"));
 }
 
+// shows: sending/time-overflow-reckoned
 TEST_F(ProducerWithSpool, AMessageThatLingersIsNotLate) {
   ProducerOptions lingering = options();
   lingering.linger = 100ms;
@@ -403,6 +418,7 @@ TEST_F(ProducerWithSpool, AMessageThatLingersIsNotLate) {
   EXPECT_THAT(events.of<SpoolBegan>(), testing::IsEmpty());
 }
 
+// shows: sending/full-buffer-waits
 TEST_F(ProducerWithSpool, WhatNeedsASpoolIsRefusedWithoutOne) {
   ProducerOptions spilling;
   spilling.onOverload = Overload::spill;
@@ -412,6 +428,7 @@ TEST_F(ProducerWithSpool, WhatNeedsASpoolIsRefusedWithoutOne) {
   EXPECT_THAT(producer.send(message("1"), {.durability = Durability::spooled}), failsWith(Errc::invalidArgument));
 }
 
+// shows: sending/queue-confirms-time
 TEST_F(ProducerWithSpool, BeginAndEndOfSpoolingAreEvents) {
   std::atomic<bool> isAway = true;
   queue.setFate([&](auto batch) { return isAway ? std::optional(away(batch)) : std::nullopt; });

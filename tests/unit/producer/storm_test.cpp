@@ -292,6 +292,7 @@ std::size_t seedsOr(std::size_t usual) {
 }
 
 /// TENURE_SEEDS is how many; without it a number that CI has time for.
+// shows: S10, sending/several-batches-under
 TEST(ProducerStorm, NothingAcceptedIsLostAndEachGroupsFirstCopiesAreInOrder) {
   std::size_t accepted = 0;
   for (std::uint64_t seed = 1; seed <= seedsOr(300); ++seed) {
@@ -311,6 +312,7 @@ INSTANTIATE_TEST_SUITE_P(Mutants, BrokenProducer,
                                          std::pair{"headInMemory", Broken::headInMemory}),
                          [](const auto& each) { return std::string(each.param.first); });
 
+// shows: S10
 TEST_P(BrokenProducer, IsNoticed) {
   for (std::uint64_t seed = 1; seed <= 100; ++seed)
     if (!Storm(seed, GetParam().second).run().empty()) return;

@@ -59,6 +59,7 @@ class GatedSourceTest : public testing::Test {
   const NewMessage message{MessageId{"m"}, {}, "body", {}};
 };
 
+// shows: outbox/target-away-queue
 TEST_F(GatedSourceTest, LooksEveryFiveSecondsWhileTheTargetIsAway) {
   publish();
   fetchFor(60s);
@@ -67,6 +68,7 @@ TEST_F(GatedSourceTest, LooksEveryFiveSecondsWhileTheTargetIsAway) {
   EXPECT_GE(source.looks, 12) << "without a message in hand nothing else would find out that the target is back";
 }
 
+// shows: outbox/target-away-queue
 TEST_F(GatedSourceTest, LooksAtOnceWhenTheTargetHasStoredAgain) {
   publish();
   fetchFor(1s);

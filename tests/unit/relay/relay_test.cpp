@@ -95,6 +95,7 @@ class RelayUnit : public testing::Test {
               clock};
 };
 
+// shows: outbox/message-removed-after
 TEST_F(RelayUnit, PublishesInOrderAndRemovesOnlyWhatTheTargetHasConfirmed) {
   produce({"a", "b", "c"});
   target.beforeEach = [this] { EXPECT_EQ(world.waiting().size(), 3U); };
@@ -104,6 +105,7 @@ TEST_F(RelayUnit, PublishesInOrderAndRemovesOnlyWhatTheTargetHasConfirmed) {
   EXPECT_EQ(target.opened, 1);
 }
 
+// shows: outbox/target-refuses-failed
 TEST_F(RelayUnit, ARefusedMessageCountsItsAttemptAndTheOthersOfItsBatchArePublishedOnce) {
   produce({"a", "b", "c"});
   target.answers["b"] = {Error{Errc::notFound, "no queue"}};
@@ -115,6 +117,7 @@ TEST_F(RelayUnit, ARefusedMessageCountsItsAttemptAndTheOthersOfItsBatchArePublis
   EXPECT_EQ(failed.front().message, "b");
 }
 
+// shows: outbox/target-refuses-failed
 TEST_F(RelayUnit, AMessageThatNoAttemptCanHelpIsADeadLetterAtOnce) {
   produce({"a", "b"});
   target.answers["a"] = {Error{Errc::payloadTooLarge, "too large"}};
@@ -125,6 +128,7 @@ TEST_F(RelayUnit, AMessageThatNoAttemptCanHelpIsADeadLetterAtOnce) {
   EXPECT_THAT(world.deadLetters().front().reason, testing::HasSubstr("too large"));
 }
 
+// shows: outbox/target-away-attempt
 TEST_F(RelayUnit, AnOutageOfTheTargetCountsNoAttemptAndIsToldOnce) {
   produce({"a", "b"});
   target.ofAll = std::deque<Error>(200, Error{Errc::unavailable, "the broker is away"});
@@ -136,6 +140,7 @@ TEST_F(RelayUnit, AnOutageOfTheTargetCountsNoAttemptAndIsToldOnce) {
   EXPECT_EQ(events.of<OutageEnded>().size(), 1U);
 }
 
+// shows: outbox/confirm-lost-makes
 TEST_F(RelayUnit, AfterALostReplyOnlyWhatWasNotConfirmedIsPublishedAgain) {
   produce({"a", "b", "c"});
   target.answers["b"] = {Error{Errc::outcomeUnknown, "cut"}};
@@ -145,6 +150,7 @@ TEST_F(RelayUnit, AfterALostReplyOnlyWhatWasNotConfirmedIsPublishedAgain) {
   EXPECT_EQ(target.opened, 2) << "a sink that failed is not used again";
 }
 
+// shows: outbox/message-removed-after
 TEST_F(RelayUnit, PublishesNothingUnderALostLease) {
   produce({"a"});
   relay.inaugurate(term);
@@ -159,6 +165,7 @@ TEST_F(RelayUnit, PublishesNothingUnderALostLease) {
   EXPECT_EQ(world.waiting().size(), 1U);
 }
 
+// shows: outbox/commit-fails-nothing
 TEST_F(RelayUnit, ACommitThatFailsPublishesNothingAgain) {
   produce({"a", "b"});
   world.fail(memory::Operation::commit, Errc::storeBusy, 3);
@@ -167,6 +174,7 @@ TEST_F(RelayUnit, ACommitThatFailsPublishesNothingAgain) {
   EXPECT_THAT(world.waiting(), IsEmpty());
 }
 
+// shows: numbers/numbered-message-dies
 TEST_F(RelayUnit, ASkippedNumberIsNeverADeadLetterAndGoesWhereMessagesWithoutAWayGo) {
   world.deliver(
       {{MessageId{"a/skip"},

@@ -309,15 +309,18 @@ std::set<std::string> violationsOf(Broken broken, std::uint64_t seeds) {
   return violations;
 }
 
+// shows: outbox/relay-frozen-published
 TEST(RelayStorm, NothingIsLostNothingStaleIsRemovedAndEachGroupsFirstCopiesAreInOrder) {
   for (std::uint64_t seed = 1; seed <= 400; ++seed)
     ASSERT_EQ(RelayStormRun(seed, Broken::nothing).run(), "") << "seed " << seed;
 }
 
+// shows: outbox/relay-frozen-published
 TEST(RelayStorm, NoticesARelayThatMarksBeforeItPublishes) {
   EXPECT_THAT(violationsOf(Broken::markedFirst, 50), testing::Contains("removed, and not published"));
 }
 
+// shows: outbox/relay-frozen-published
 TEST(RelayStorm, NoticesARelayThatMarksWithoutTheToken) {
   EXPECT_THAT(violationsOf(Broken::markedAnyway, 200), testing::Contains("a former leader has removed messages"));
 }

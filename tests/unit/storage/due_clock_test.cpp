@@ -28,6 +28,7 @@ TEST_F(DueClockTest, GoesByTheStoresClockWhileThatGoesOnEvenly) {
   EXPECT_TRUE(clock_.isTrusted());
 }
 
+// shows: safety/message-time-comes
 TEST_F(DueClockTest, AClockThatJumpsAheadMakesNothingDue) {
   reckon();
   pass(1s);
@@ -49,6 +50,7 @@ TEST_F(DueClockTest, AClockThatJumpsBackMakesNothingDueEarly) {
   EXPECT_FALSE(clock_.isTrusted());
 }
 
+// shows: scheduled/clock-jumps-told
 TEST_F(DueClockTest, IsTrustedAgainAfterTenEvenMinutes) {
   reckon();
   stores_ += 24h;

@@ -50,6 +50,7 @@ TEST(JudgeClaim, ALowerGenerationIsNeverNewer) {
   EXPECT_THAT(judgeClaim({claimedBy(rebased)}, owner(rebased), identityWith(99), false), failsWith(Errc::staleTerm));
 }
 
+// shows: S7
 TEST(JudgeFenced, ARowThatWentBackMeansARestoredFile) {
   EXPECT_THAT(Result<void>(judgeFenced({claimedBy(identityWith(6))}, identityWith(7), 0)), failsWith(Errc::fenceLost));
 }
@@ -61,12 +62,14 @@ TEST(JudgeFenced, AnotherEnsemblesRowMeansARebase) {
   EXPECT_THAT(Result<void>(judgeFenced({claimedBy(rebased)}, identityWith(7), 0)), failsWith(Errc::staleTerm));
 }
 
+// shows: operations/store-goes-back
 TEST(JudgeFenced, OurRowWithFewerCommitsMeansARestoredFile) {
   const TermIdentity term = identityWith(7);
 
   EXPECT_THAT(Result<void>(judgeFenced({claimedBy(term, 3)}, term, 4)), failsWith(Errc::fenceLost));
 }
 
+// shows: design/second-writer-copy
 TEST(JudgeFenced, OurRowWithMoreCommitsMeansAClone) {
   const TermIdentity term = identityWith(7);
 

@@ -393,6 +393,7 @@ TEST_F(FencedSessions, ANewerTermsClaimIsNotTakenForTheLostOneOfAClaimMadeAnew) 
   EXPECT_THAT(put(*session, "w"), failsWith(Errc::staleTerm));
 }
 
+// shows: lanes/lanes-handlers-read
 TEST_F(FencedSessions, WhatALaneHasReadIsExpectedAtItsCommit) {
   const TwoLanes lanes(state_, events_, term_);
   auto first = lanes.one->begin(term_).value();
@@ -420,6 +421,7 @@ TEST_F(FencedSessions, WhatALaneWritesWithoutReadingItRestsOnNothing) {
   EXPECT_THAT(second->commit(), succeeds());
 }
 
+// shows: messages/dead-letter-cut
 TEST_F(FencedSessions, ALetterIsCutToWhatACommitTakesAndSaysSo) {
   state_.limits.commitBytes = 10'000;
   const auto session = leader(term_);

@@ -83,6 +83,7 @@ TEST_F(Packing, TellsForEachMessageWhatBecameOfItsPack) {
   EXPECT_THAT(results[4], failsWith(Errc::outcomeUnknown));
 }
 
+// shows: sending/many-messages-may
 TEST_F(Packing, RefusesOneMessageAloneAndDoesNotTryThoseBehindItInItsGroup) {
   const auto results =
       sink.appendEach(std::vector{message("1"), message("bad"), message("2"), message("3", "h"), message("4", "h")});
@@ -185,6 +186,7 @@ TEST_F(Unpacking, OnlyASourceSaysThatSomethingWasLeftOut) {
   EXPECT_EQ(fetch()[0].headers, (Headers{{"source", "shop"}}));
 }
 
+// shows: sending/many-messages-may
 TEST_F(Unpacking, AcknowledgesAPackAfterTheLastOfItsMessagesInWhateverOrder) {
   bring(messages::packOf(std::vector{message("1"), message("2"), message("3")}), 7);
   bring(message("4"), 8);
@@ -229,6 +231,7 @@ TEST_F(Unpacking, AnAttachmentBeginsAnewWithLargerPlaces) {
   EXPECT_THAT(asked.acknowledged, IsEmpty()) << "the first is still open";
 }
 
+// shows: sending/body-says-pack
 TEST_F(Unpacking, WhatOnlySaysThatItIsAPackComesAsItIsAndBecomesADeadLetter) {
   NewMessage none = message("1");
   none.headers.emplace_back(messages::packHeader, "3");

@@ -26,6 +26,7 @@ NewMessage packWith(const std::string& content) {
   return with(std::move(body));
 }
 
+// shows: sending/many-messages-may
 TEST(Packs, GiveBackWhatWasPackedByteForByte) {
   const std::vector<NewMessage> messages{
       {MessageId{"o-1"}, GroupId{"o"}, R"({"paid":true})", {{"source", "shop"}, {"source", "twice"}, {"", ""}}},
@@ -54,6 +55,7 @@ TEST(Packs, AreReadFromWhatAnotherProgramWrote) {
   EXPECT_EQ((*read)[1], (NewMessage{MessageId{"o-2"}, {}, {}, {}}));
 }
 
+// shows: sending/body-says-pack
 TEST(Packs, ThatAreNoneAreRefused) {
   for (const char* content :
        {R"([])", R"("text")", R"([[]])", R"([["id", "group", "body"]])", R"([["id", "group", [], []]])",
@@ -67,6 +69,7 @@ TEST(Packs, ThatAreNoneAreRefused) {
       << "a million arrays";
 }
 
+// shows: sending/body-says-pack
 TEST(Packs, ThatAreCutOffAreRefused) {
   const NewMessage pack = messages::packOf(std::vector<NewMessage>{{MessageId{"a"}, GroupId{"g"}, "body", {{"n", "v"}}},
                                                                    {MessageId{"b"}, GroupId{"g"}, "body", {}}});

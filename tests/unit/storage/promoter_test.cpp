@@ -79,6 +79,7 @@ class PromoterTest : public testing::Test {
   Promoter promoter_{room_, events_, clock_};
 };
 
+// shows: scheduled/leader-sleeps-until
 TEST_F(PromoterTest, SleepsUntilTheFirstTime) {
   room_.times = {in(300ms), in(700ms)};
   sleepAndTurn();
@@ -88,6 +89,7 @@ TEST_F(PromoterTest, SleepsUntilTheFirstTime) {
   EXPECT_EQ(promoter_.next(), clock_.now() + 400ms);
 }
 
+// shows: scheduled/leader-sleeps-until
 TEST_F(PromoterTest, LooksOnceASecondWhereNothingIsDueSooner) {
   room_.times = {in(1h)};
   sleepAndTurn();
@@ -141,6 +143,7 @@ TEST_F(PromoterTest, WhatIsMoreThanOneTurnTakesIsTakenAtTheNext) {
   EXPECT_EQ(room_.came, 2500U);
 }
 
+// shows: scheduled/clock-jumps-told
 TEST_F(PromoterTest, AClockThatJumpsAheadIsToldAndBringsNothing) {
   room_.times = {in(1h)};
   sleepAndTurn();
@@ -152,6 +155,7 @@ TEST_F(PromoterTest, AClockThatJumpsAheadIsToldAndBringsNothing) {
   EXPECT_EQ(events_.of<ClockDistrusted>().size(), 1U);
 }
 
+// shows: scheduled/lateness-measured-told
 TEST_F(PromoterTest, LatenessIsToldAtMostOnceAMinute) {
   room_.times = {in(-10s)};
   sleepAndTurn();
@@ -187,6 +191,7 @@ TEST_F(PromoterTest, AQueueThatNoElectionConsumesIsToldOnceATerm) {
   EXPECT_EQ(events_.of<QueueUnread>().size(), 4U);
 }
 
+// shows: scheduled/clock-jumps-told
 TEST_F(PromoterTest, ANewTermTrustsTheClockAsItIs) {
   room_.times = {in(1h)};
   sleepAndTurn();

@@ -12,6 +12,7 @@
 namespace tenure::scheduled {
 namespace {
 
+// shows: send/look-begins-behind
 TEST(SettledBound, BeginsAtTheFrontUntilAllThatMayAppearIsSeen) {
   SettledBound bound;
   bound.looked(5, 100);
@@ -30,6 +31,7 @@ TEST(SettledBound, BeginsAtTheFrontUntilAllThatMayAppearIsSeen) {
   EXPECT_EQ(bound.begin(), 9);
 }
 
+// shows: send/look-begins-behind
 TEST(SettledBound, NeverPassesAMessageThatIsThere) {
   SettledBound bound;
   bound.saw(9);
@@ -109,6 +111,7 @@ class SendersRoom {
   std::set<std::int64_t> there_;
 };
 
+// shows: send/behind-snapshot-stays, send/look-begins-behind
 TEST(SettledBound, NothingAppearsBehindItInWhateverOrderTransactionsEnd) {
   std::int64_t passed = 0;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {

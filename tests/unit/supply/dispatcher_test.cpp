@@ -52,6 +52,7 @@ TEST_F(DispatcherTest, GivesALaneMessagesOfOneGroupInTheirOrder) {
   EXPECT_THAT(taken(3), IsEmpty());
 }
 
+// shows: lanes/copy-message-waits
 TEST_F(DispatcherTest, ACopyWaitsForTheCommitOfTheFirstOne) {
   receive({"-1", "-1", "b1", "-1"});
   EXPECT_THAT(taken(1), ElementsAre("-1"));
@@ -66,6 +67,7 @@ TEST_F(DispatcherTest, ACopyWaitsForTheCommitOfTheFirstOne) {
   EXPECT_THAT(taken(1), ElementsAre("-1"));
 }
 
+// shows: lanes/copy-message-waits
 TEST_F(DispatcherTest, ACopyWaitsWhileTheFirstOneIsParked) {
   receive({"-1", "-1"});
   const Dispatcher::Assignment first = take(1);
@@ -387,6 +389,7 @@ TEST_F(DispatcherTest, ForgetsEverythingWhenTheSourceBeginsAnew) {
 /// its order, and everything comes to an end.
 class DispatcherStorm : public DispatcherTest, public testing::WithParamInterface<int> {};
 
+// shows: S6
 TEST_P(DispatcherStorm, KeepsEveryGroupInOneLaneAndInItsOrder) {
   Random random{static_cast<std::uint64_t>(GetParam())};
   std::map<std::string, int> sent;

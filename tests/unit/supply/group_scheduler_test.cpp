@@ -74,6 +74,7 @@ TEST_F(GroupSchedulerTest, HasPlentyWhenEveryLaneCouldHaveALineAndOneIsLeft) {
   EXPECT_FALSE(scheduler.hasPlenty());
 }
 
+// shows: lanes/handlers-quick-lane
 TEST_F(GroupSchedulerTest, ASweepTakesWhatCameFirstOfAllFreeLines) {
   for (const char* id : {"a1", "b1", "-1", "c1", "a2", "b2", "d1", "a3"}) add(scheduler, id);
   EXPECT_THAT(taken(1), ElementsAre("a1", "a2", "a3"));
@@ -89,6 +90,7 @@ TEST_F(GroupSchedulerTest, ASweepTakesWhatCameFirstOfAllFreeLines) {
   EXPECT_THAT(taken(0), IsEmpty());
 }
 
+// shows: lanes/handlers-quick-lane
 TEST_F(GroupSchedulerTest, ASweepPassesWhoWaitsAndGoesOnInOrderWhenThatIsOver) {
   for (const char* id : {"a1", "b1", "a2", "b2"}) add(scheduler, id);
   taken(0);

@@ -39,6 +39,7 @@ class IntakeTest : public testing::Test {
   Intake coalescing{{.messages = 10, .bytes = 100, .unrecordedWindow = 2}, Coalescer("", 1'000)};
 };
 
+// shows: lanes/lanes-read-ahead
 TEST_F(IntakeTest, HasRoomForSoManyMessagesAndSoManyBytes) {
   receive(plain, {"a1", "b2"});
 

@@ -65,12 +65,14 @@ void tellOn(DedupAutomaton automaton, Request request, int steps) {
   both([](auto& told) { return told.withdraw(); });
 }
 
+// shows: S2
 TEST(DedupAutomaton, IsWhatItsStatesStandForInEveryStoryOfNineSteps) { tellOn({}, {}, 9); }
 
 // --- the coordinator
 
 using Coordinator = QueueCoordinator<std::string>;
 
+// shows: cpp/queuecoordinator-lets-many
 TEST(QueueCoordinator, OneWorksOneWaitsAndTheRestMayGo) {
   Coordinator coordinator;
 
@@ -213,6 +215,7 @@ TEST_F(QueueCoordinatorInTime, WhereEveryKeyIsInWorkAStrangerIsTurnedAway) {
   EXPECT_EQ(coordinator.enqueue("e").answer(), Entry::accept);
 }
 
+// shows: security/hostile-message-crashes
 TEST(QueueCoordinator, AMillionRequestsOfManyKeysStayWithinTheBound) {
   QueueCoordinator<int> coordinator({.maxKeys = 1000, .shards = 8});
   for (int i = 0; i < 1'000'000; ++i) coordinator.enqueue(i);
@@ -279,6 +282,7 @@ class Requests {
   std::atomic<bool> unserved_ = false;
 };
 
+// shows: cpp/queuecoordinator-lets-many
 TEST(QueueCoordinator, NeverWorksTwiceAtOnceAndServesEverybodyWhateverTheSchedule) {
   for (std::uint64_t seed = 0; seed < 4000; ++seed) {
     Requests requests(seed);

@@ -258,6 +258,7 @@ TEST_F(SequencerTest, TellsOnceOfAGapThatIsTooOld) {
   EXPECT_TRUE(sequencer.overdue(now + 1h)) << "it is still there";
 }
 
+// shows: numbers/number
 TEST_F(SequencerTest, ANumberBeyondAllMeasureIsNone) {
   know();
 

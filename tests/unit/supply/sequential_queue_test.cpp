@@ -42,6 +42,7 @@ TEST(SequentialQueue, AGroupInWorkKeepsItsNextTask) {
   EXPECT_EQ(queue.tryDequeue()->task(), 2);
 }
 
+// shows: cpp/sequentialqueue-keeps-group
 TEST(SequentialQueue, ASlowGroupDelaysNoOther) {
   Queue queue(10);
   queue.enqueue("slow", 1);
@@ -454,6 +455,7 @@ class Schedule {
   std::atomic<bool> disorder_ = false;
 };
 
+// shows: cpp/sequentialqueue-keeps-group
 TEST(SequentialQueue, KeepsEveryGroupInOrderAndAloneWhateverTheSchedule) {
   for (unsigned seed = 0; seed < 2000; ++seed) {
     Schedule schedule(seed);

@@ -5,6 +5,7 @@
 namespace tenure::telemetry {
 namespace {
 
+// shows: watch/loopback-host-named
 TEST(HttpAddress, IsOnLoopbackWhereNoHostIsNamed) {
   for (const char* text : {"9464", ":9464", "localhost:9464", "127.0.0.1:9464"}) {
     const auto address = parseAddress(text);
@@ -34,6 +35,7 @@ TEST(HttpAddress, RefusesWhatIsNone) {
   EXPECT_FALSE(parseAddress("unix:" + std::string(108, 'x')));
 }
 
+// shows: watch/server-loopback-reached
 TEST(HttpAddress, KnowsAForeignNameOfAServerForItsOwnMachine) {
   const Address own{"127.0.0.1", 80};
   for (const char* host : {"localhost", "localhost:80", "127.0.0.1:80", "[::1]:80", "10.1.2.3"})

@@ -17,6 +17,7 @@ std::string lineOf(EventBody body, std::int64_t token = 0) {
   return formatEvent(Event{noon, {"orders"}, {token}, std::move(body)});
 }
 
+// shows: urls/log-line-time
 TEST(EventLine, NamesTimeLevelEventElectionAndTokenThenTheFields) {
   EXPECT_THAT(lineOf(TermEnded{EndReason::stopAsked, 1s, true, 1'234us}, 7),
               EndsWith(" clean=true since_request_us=1234"));
@@ -45,6 +46,7 @@ TEST(EventLine, AnEqualsSignDoesNotForgeAField) {
   EXPECT_THAT(lineOf(Warned{"token=1"}), EndsWith(" what=\"token=1\""));
 }
 
+// shows: security/message-says-read
 TEST(EventLine, ControlCharactersNeverReachTheTerminal) {
   const std::string line = lineOf(Warned{"a\nb\x1b[2J\xe2\x80\xae\"c"});
 
@@ -68,6 +70,7 @@ std::string jsonOf(EventBody body, std::int64_t token = 0) {
   return formatEventAsJson(Event{noon, {"orders"}, {token}, std::move(body)});
 }
 
+// shows: watch/log-format-json
 TEST(JsonEventLine, HasTheSameNamesInTheSameOrder) {
   EXPECT_THAT(jsonOf(TermEnded{EndReason::stopAsked, 1s, true, 1'234us}, 7),
               HasSubstr(R"("clean":true,"since_request_us":1234})"));
@@ -76,6 +79,7 @@ TEST(JsonEventLine, HasTheSameNamesInTheSameOrder) {
             R"("token":"4294967338","reason":"session_expired","served_ms":90311,"clean":false})");
 }
 
+// shows: watch/log-format-json
 TEST(JsonEventLine, WhatMayNotFitADoubleIsADecimalString) {
   EXPECT_THAT(jsonOf(SessionExpired{72'057'594'037'927'937}), EndsWith(R"("session":"72057594037927937"})"));
   EXPECT_THAT(jsonOf(SessionExpired{17}), EndsWith(R"("session":17})"));

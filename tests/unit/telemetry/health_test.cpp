@@ -32,6 +32,7 @@ class Health : public testing::Test {
   test::TestTerm term{7};
 };
 
+// shows: watch/livez-answered-control
 TEST_F(Health, IsAliveWhateverItsState) {
   EXPECT_EQ(livez(board, false).status, 200);
   lead();
@@ -39,6 +40,7 @@ TEST_F(Health, IsAliveWhateverItsState) {
   EXPECT_EQ(livez(board, true).status, 503);
 }
 
+// shows: watch/readyz-says-whether
 TEST_F(Health, IsReadyWhenATermCouldBeginHereAlsoWhereItDoesNotLead) {
   EXPECT_THAT(readyz(board).body, HasSubstr("not connected"));
   tell(SessionConnected{});
@@ -51,6 +53,7 @@ TEST_F(Health, IsReadyWhenATermCouldBeginHereAlsoWhereItDoesNotLead) {
   EXPECT_EQ(readyz(board).status, 200);
 }
 
+// shows: watch/readyz-says-whether
 TEST_F(Health, IsNotReadyWithoutEnsembleStoreOrQueue) {
   standBy();
   tell(SessionSuspended{});
@@ -66,6 +69,7 @@ TEST_F(Health, IsNotReadyWithoutEnsembleStoreOrQueue) {
   EXPECT_EQ(readyz(board).status, 200);
 }
 
+// shows: watch/readyz-says-whether
 TEST_F(Health, IsNotReadyAfterATermThatFailedUntilItHasLookedAgain) {
   lead();
   tell(OutageBegan{"connection refused"}, 7);
@@ -85,6 +89,7 @@ TEST_F(Health, AnObserverIsReadyToLookOn) {
   EXPECT_EQ(standby(board).status, 503);
 }
 
+// shows: watch/leader-200-leader
 TEST_F(Health, LeadsOnlyWithAValidTermThatHasBegun) {
   standBy();
   EXPECT_EQ(leader(board, std::nullopt).status, 503);
@@ -98,6 +103,7 @@ TEST_F(Health, LeadsOnlyWithAValidTermThatHasBegun) {
   EXPECT_THAT(leads().body, HasSubstr("no longer valid"));
 }
 
+// shows: watch/leader-200-leader
 TEST_F(Health, StandsByOnlyBehindAnother) {
   standBy();
   EXPECT_EQ(standby(board).status, 200);

@@ -103,6 +103,7 @@ TEST(LogSink, DropsWhatIsBelowItsLevel) {
             "1970-01-01T00:00:00.000Z warn warned election=orders token=7 what=\"clock stepped\"\n");
 }
 
+// shows: watch/log-format-json
 TEST(LogSink, WritesAnObjectALineWithTheSameNames) {
   testing::internal::CaptureStderr();
   const auto log = makeLogSink(Level::info, {"shop 1"}, LogFormat::json);
@@ -115,6 +116,7 @@ TEST(LogSink, WritesAnObjectALineWithTheSameNames) {
             "\n");
 }
 
+// shows: urls/log-line-time
 TEST(LogSink, EachLineSaysWhichReplicaItIsFrom) {
   testing::internal::CaptureStderr();
   const auto log = makeLogSink(Level::info, {"shop 1"});

@@ -55,6 +55,7 @@ class MetricsOfReplica : public testing::Test {
   test::TestTerm term{7};
 };
 
+// shows: watch/metrics-every-series
 TEST_F(MetricsOfReplica, EverySeriesIsThereFromTheStartAndThoseOfATermInATerm) {
   for (const Series& row : series()) {
     if (row.of == "produce") continue;
@@ -99,6 +100,7 @@ TEST_F(MetricsOfReplica, CountsTermsByTheirEnd) {
                             HasSubstr(line("tenure_stale_commits_refused_total", "1"))));
 }
 
+// shows: watch/metrics-every-series
 TEST_F(MetricsOfReplica, FiguresOfTheTermAreGoneWhenItIsNoLongerValid) {
   EXPECT_THAT(textOfLeader(), AllOf(HasSubstr(line("tenure_leader", "1")), HasSubstr(line("tenure_term_token", "7")),
                                     HasSubstr("tenure_lease_remaining_seconds{")));
@@ -119,6 +121,7 @@ TEST_F(MetricsOfReplica, CountsAndTimesHandlers) {
                     HasSubstr(line("tenure_handler_seconds_bucket", "1", "le=\"0.025\""))));
 }
 
+// shows: watch/relay-tells-target
 TEST_F(MetricsOfReplica, CountsWhatARelaysTargetHasAnswered) {
   tell(MessagesPublished{.messages = 5, .refused = 1, .took = 20ms});
   tell(MessagesPublished{.messages = 2, .took = 1ms});
@@ -130,6 +133,7 @@ TEST_F(MetricsOfReplica, CountsWhatARelaysTargetHasAnswered) {
   EXPECT_THAT(consumers.text(MetricsFormat::prometheus, board, {}), Not(HasSubstr("tenure_relay")));
 }
 
+// shows: watch/relay-tells-target
 TEST_F(MetricsOfReplica, TheGapOfAHandoverIsFromTheEndOfTheTermBeforeToTheFirstWork) {
   tell(Elected{"c-7", 15ms});
   tell(Inaugurated{8ms});
@@ -140,6 +144,7 @@ TEST_F(MetricsOfReplica, TheGapOfAHandoverIsFromTheEndOfTheTermBeforeToTheFirstW
   EXPECT_THAT(text(), HasSubstr(line("tenure_handover_gap_seconds_count", "1"))) << "after a crash none is known";
 }
 
+// shows: watch/relay-tells-target
 TEST_F(MetricsOfReplica, CountsAnswersOfStoreAndQueueAndThatThereWasNone) {
   const auto shown = [&](const char* name, std::uint64_t value) {
     return HasSubstr(line(name, std::to_string(value)));
@@ -158,6 +163,7 @@ TEST_F(MetricsOfReplica, CountsAnswersOfStoreAndQueueAndThatThereWasNone) {
                             shown("tenure_backend_errors_total", unanswered + 1)));
 }
 
+// shows: watch/waits-queue-told
 TEST_F(MetricsOfReplica, ShowsWhatTheQueueTells) {
   EXPECT_THAT(textOfLeader(),
               AllOf(HasSubstr(line("tenure_queue_waiting", "11")), HasSubstr(line("tenure_queue_dead_letters", "2")),
@@ -192,6 +198,7 @@ TEST_F(MetricsOfReplica, ATextfileLeavesTheProcessToItsCollector) {
   EXPECT_THAT(textOfLeader(MetricsFormat::textfile), AllOf(HasSubstr("\ntenure_leader{"), Not(HasSubstr("process_"))));
 }
 
+// shows: watch/metrics-every-series
 TEST_F(MetricsOfReplica, NoLabelBearsAnIdOrAGroup) {
   tell(QueueBlocked{"secret-id", "secret-group", 5, "no"});
   tell(GapFound{"secret-group"});
@@ -199,11 +206,13 @@ TEST_F(MetricsOfReplica, NoLabelBearsAnIdOrAGroup) {
   EXPECT_THAT(textOfLeader(), Not(HasSubstr("secret")));
 }
 
+// shows: watch/prometheus-text-format
 TEST_F(MetricsOfReplica, PromtoolFindsNothingAmiss) {
   tell(BatchCommitted{64, 900, 1'250us, 128});
   EXPECT_EQ(test::amissIn(textOfLeader()), "");
 }
 
+// shows: watch/prometheus-text-format
 TEST_F(MetricsOfReplica, OpenMetricsNamesTheFamiliesOfCountersWithoutTotalAndEnds) {
   tell(BatchCommitted{64, 900, 1'250us, 128});
   const std::string open = textOfLeader(MetricsFormat::openMetrics);

@@ -45,11 +45,13 @@ std::string promtool(std::vector<std::string> arguments) {
   return program.output();
 }
 
+// shows: watch/real-prometheus-fires, watch/alerts-load-fire
 TEST(Monitoring, TheAlertsLoadAndFireWhenTheyShould) {
   EXPECT_THAT(promtool({"check", "rules", monitoring + "alerts.yml"}), HasSubstr("SUCCESS"));
   EXPECT_THAT(promtool({"test", "rules", monitoring + "alerts_test.yml"}), HasSubstr("SUCCESS"));
 }
 
+// shows: watch/alerts-load-fire
 TEST(Monitoring, AlertsAndDashboardNameSeriesThatThereAre) {
   EXPECT_THAT(strangersIn(textOf(monitoring + "alerts.yml")), IsEmpty());
   const auto dashboard = nlohmann::json::parse(textOf(monitoring + "dashboard.json"));
@@ -60,6 +62,7 @@ TEST(Monitoring, AlertsAndDashboardNameSeriesThatThereAre) {
   EXPECT_THAT(strangersIn(expressions), IsEmpty());
 }
 
+// shows: watch/alerts-load-fire
 TEST(Monitoring, EachAlertHasATestAndAParagraphForThePersonOnCall) {
   const std::string alerts = textOf(monitoring + "alerts.yml");
   const std::string tests = textOf(monitoring + "alerts_test.yml");

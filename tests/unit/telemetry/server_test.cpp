@@ -73,6 +73,7 @@ class HttpServer : public testing::Test {
   std::jthread thread;
 };
 
+// shows: watch/get-without-body
 TEST_F(HttpServer, AnswersItsPathsAndNoOthers) {
   EXPECT_THAT(ask(get("/livez")), AllOf(StartsWith("HTTP/1.1 200 "), HasSubstr("alive\n"), HasSubstr("no-store")));
   EXPECT_THAT(ask(get("/livez?verbose")), StartsWith("HTTP/1.1 200 "));
@@ -81,6 +82,7 @@ TEST_F(HttpServer, AnswersItsPathsAndNoOthers) {
     EXPECT_THAT(ask(get(target)), AllOf(StartsWith("HTTP/1.1 404 "), HasSubstr("/livez"))) << target;
 }
 
+// shows: watch/get-without-body
 TEST_F(HttpServer, AnswersGetAlone) {
   for (const char* method : {"POST", "PUT", "DELETE", "HEAD", "OPTIONS", "TRACE"})
     EXPECT_THAT(ask(std::string(method) + " /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"),
@@ -99,6 +101,7 @@ TEST_F(HttpServer, ARouteThatThrowsIsAnsweredAndEndsNothing) {
   EXPECT_THAT(ask(get("/livez")), StartsWith("HTTP/1.1 200 "));
 }
 
+// shows: watch/get-without-body
 TEST_F(HttpServer, Row38RefusesBodiesAndEndsTheConnectionBehindThem) {
   const std::string hidden = get("/livez");
   EXPECT_THAT(ask("GET /livez HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello" + hidden),
@@ -112,6 +115,7 @@ TEST_F(HttpServer, Row38RefusesBodiesAndEndsTheConnectionBehindThem) {
       testing::Not(HasSubstr("alive")));
 }
 
+// shows: watch/get-without-body
 TEST_F(HttpServer, Row38RefusesWhatIsNoRequest) {
   EXPECT_THAT(ask("hello\r\n\r\n"), StartsWith("HTTP/1.1 400 "));
   EXPECT_THAT(ask(std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 16)),
@@ -122,6 +126,7 @@ TEST_F(HttpServer, Row38RefusesWhatIsNoRequest) {
               StartsWith("HTTP/1.1 431 "));
 }
 
+// shows: watch/server-loopback-reached
 TEST_F(HttpServer, Row38IsNotReachedUnderAForeignName) {
   EXPECT_THAT(ask(get("/livez", "Host: evil.example\r\n")), StartsWith("HTTP/1.1 421 "));
 }
@@ -134,6 +139,7 @@ TEST_F(HttpServer, AnswersSeveralRequestsOfAConnectionInTheirOrder) {
   EXPECT_LT(answers.rfind("alive\n"), answers.find("later\n"));
 }
 
+// shows: watch/silent-connections-keep
 TEST_F(HttpServer, Row38IsReachedBesideAnyNumberOfSilentConnections) {
   std::vector<Tcp::socket> silent;
   for (int i = 0; i < 400; ++i) {
@@ -144,6 +150,7 @@ TEST_F(HttpServer, Row38IsReachedBesideAnyNumberOfSilentConnections) {
   EXPECT_THAT(ask(get("/livez")), StartsWith("HTTP/1.1 200 "));
 }
 
+// shows: watch/loopback-host-named
 TEST_F(HttpServer, ListensOnASocketInTheFileSystemAlsoWhereAKilledServerHasLeftOne) {
   const test::TemporaryFolder folder;
   const Address address{.path = folder / "http.sock"};

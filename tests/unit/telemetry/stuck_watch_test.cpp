@@ -34,6 +34,7 @@ class AStuckLeader : public testing::Test {
   bool isAnswered = true;  // the queue tells each second what waits
 };
 
+// shows: watch/leader-stuck
 TEST_F(AStuckLeader, IsOneThatDoesNothingThoughMessagesWait) {
   EXPECT_FALSE(isStuckAfter(9min));
   EXPECT_TRUE(isStuckAfter(1min + 1s));
@@ -66,6 +67,7 @@ TEST_F(AStuckLeader, IsNotKeptFromBeingToldByAMessageThatIsDone) {
   EXPECT_TRUE(isStuckAfter(1min + 1s));
 }
 
+// shows: watch/leader-stuck
 TEST_F(AStuckLeader, IsNotOneThatHasAMessageInHand) {
   look.inHand = 1;
   EXPECT_FALSE(isStuckAfter(5h));
@@ -79,6 +81,7 @@ TEST_F(AStuckLeader, IsNotOneThatFinishesAMessageNowAndThen) {
   EXPECT_TRUE(isStuckAfter(10min + 1s));
 }
 
+// shows: watch/leader-stuck
 TEST_F(AStuckLeader, IsNotOneThatIsPaused) {
   tell(Paused{});
   EXPECT_FALSE(isStuckAfter(5h));
@@ -87,16 +90,19 @@ TEST_F(AStuckLeader, IsNotOneThatIsPaused) {
   EXPECT_TRUE(isStuckAfter(1min + 1s));
 }
 
+// shows: watch/leader-stuck
 TEST_F(AStuckLeader, IsNotOneThatIsBlocked) {
   tell(QueueBlocked{"m-1", "g", 5, "no"});
   EXPECT_FALSE(isStuckAfter(5h));
 }
 
+// shows: watch/leader-stuck
 TEST_F(AStuckLeader, IsNotOneThatHasStoppedAtDeadLetters) {
   tell(ConsumerStopped{20, "no"});
   EXPECT_FALSE(isStuckAfter(5h));
 }
 
+// shows: watch/leader-stuck
 TEST_F(AStuckLeader, IsNotOneThatIsWithoutItsStoreOrSource) {
   tell(OutageBegan{"refused"});
   EXPECT_FALSE(isStuckAfter(5h));
@@ -104,24 +110,28 @@ TEST_F(AStuckLeader, IsNotOneThatIsWithoutItsStoreOrSource) {
   EXPECT_FALSE(isStuckAfter(9min));
 }
 
+// shows: watch/leader-stuck
 TEST_F(AStuckLeader, IsNotOneWhoseMessageWaitsForItsNextAttempt) {
   tell(AttemptFailed{"m-1", 1, "no", 1h});
   EXPECT_FALSE(isStuckAfter(1h + 9min));
   EXPECT_TRUE(isStuckAfter(1min + 1s)) << "the attempt was due, and did not begin";
 }
 
+// shows: watch/leader-stuck
 TEST_F(AStuckLeader, IsNotOneWhoseMessageIsPostponed) {
   tell(MessagePostponed{"m-1", "later", 2h});
   EXPECT_FALSE(isStuckAfter(2h + 9min));
   EXPECT_TRUE(isStuckAfter(1min + 1s));
 }
 
+// shows: watch/leader-stuck
 TEST_F(AStuckLeader, IsNotOneThatARateLimitHoldsBack) {
   look.slowestTurn = 3h;
   EXPECT_FALSE(isStuckAfter(3h + 9min));
   EXPECT_TRUE(isStuckAfter(1min + 1s));
 }
 
+// shows: watch/leader-stuck
 TEST_F(AStuckLeader, IsNotOneThatWaitsForANumber) {
   tell(MessageKept{"m-2", "g", 2, 1});
   look.waiting = 0;  // what came early is kept in the store, and waits in the queue no more

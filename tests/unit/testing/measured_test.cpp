@@ -22,6 +22,7 @@ TEST_F(FollowerCutOff, TheEphemeralGoesAroundTheTimeout) {
   EXPECT_THAT(until([&] { return !exists("/own"); }), AllOf(Ge(3s), Le(6s + 100ms)));
 }
 
+// shows: design/server-cut-off
 TEST_F(FollowerCutOff, ReadsAreAnsweredLongAfterThat) {
   until([&] { return !exists("/own"); });
   loop.advance(2s);
@@ -131,6 +132,7 @@ Duration lifeAfterLastProbe(std::uint64_t seed, Duration beforeFreeze) {
   return loop.now() - sent;
 }
 
+// shows: urls/lease-half-session
 TEST(Probe, SentPlusTimeoutIsNotSafeButHalfTheTimeoutIs) {
   Duration shortest = 1h;
   for (std::uint64_t seed = 1; seed <= 60; ++seed)

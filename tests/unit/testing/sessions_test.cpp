@@ -51,6 +51,7 @@ TEST_F(Sessions, AClientThatStandsStillLosesItsSessionAndIsToldAfterwards) {
   EXPECT_EQ(peer.session.last.generation, 2U);
 }
 
+// shows: operations/server-dies-costs
 TEST_F(Sessions, AClientOfACrashedServerGoesOnAtAnotherWithItsSession) {
   Peer peer = join({one, two}, 10s);
   peer->create("/own", "", CreateMode::ephemeral).value();

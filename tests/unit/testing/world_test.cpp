@@ -60,6 +60,7 @@ class Worlds : public testing::Test {
   Story second_{world_.clock()};
 };
 
+// shows: test-your-code/killed-phase-waits
 TEST_F(Worlds, TheSecondLeadsWhenTheSessionOfTheKilledFirstIsOver) {
   test::Process a(world_, called("a"), first_);
   until(a);
@@ -76,6 +77,7 @@ TEST_F(Worlds, TheSecondLeadsWhenTheSessionOfTheKilledFirstIsOver) {
   EXPECT_EQ(a.exitStatus(), std::nullopt);
 }
 
+// shows: test-your-code/killed-phase-waits
 TEST_F(Worlds, ALastWillEndsTheSessionAtOnce) {
   test::Process a(world_, called("a", true), first_);
   until(a);
@@ -87,6 +89,7 @@ TEST_F(Worlds, ALastWillEndsTheSessionAtOnce) {
   EXPECT_LT(until(b), 1s);
 }
 
+// shows: test-your-code/killed-phase-waits
 TEST_F(Worlds, AProcessThatIsKilledByItsOwnPhaseDoesNotReturnToIt) {
   test::Process a(world_, called("a"), first_);
   bool returned = false;
@@ -110,6 +113,7 @@ TEST_F(Worlds, AProcessMayKillItselfWhileTheTestWaitsByTheClock) {
   EXPECT_FALSE(a.leads());
 }
 
+// shows: test-your-code/cut-off-stopped
 TEST_F(Worlds, AHandoverGoesThroughThePhasesAndOn) {
   test::Process a(world_, called("a"), first_);
   until(a);
@@ -124,6 +128,7 @@ TEST_F(Worlds, AHandoverGoesThroughThePhasesAndOn) {
   EXPECT_FALSE(a.leads());
 }
 
+// shows: test-your-code/cut-off-stopped
 TEST_F(Worlds, OneThatIsStoppedLeavesInOrder) {
   test::Process a(world_, called("a"), first_);
   until(a);
@@ -135,6 +140,7 @@ TEST_F(Worlds, OneThatIsStoppedLeavesInOrder) {
   EXPECT_EQ(first_.said.back(), "hand over");
 }
 
+// shows: test-your-code/frozen-goes-too
 TEST_F(Worlds, AFrozenLeaderFindsItsTermOverWhenItIsThawed) {
   test::Process a(world_, called("a"), first_);
   until(a);
@@ -150,6 +156,7 @@ TEST_F(Worlds, AFrozenLeaderFindsItsTermOverWhenItIsThawed) {
   EXPECT_TRUE(b.leads());
 }
 
+// shows: test-your-code/cut-off-stopped
 TEST_F(Worlds, OneThatIsCutOffLosesItsLeaseAndContendsAgainWhenItIsBack) {
   test::Process a(world_, called("a"), first_);
   until(a);
@@ -162,6 +169,7 @@ TEST_F(Worlds, OneThatIsCutOffLosesItsLeaseAndContendsAgainWhenItIsBack) {
   until(a);
 }
 
+// shows: test-your-code/cut-off-stopped
 TEST_F(Worlds, WithoutServersNobodyLeadsAndWithThemSomebodyDoesAgain) {
   test::Process a(world_, called("a"), first_);
   until(a);
@@ -173,6 +181,7 @@ TEST_F(Worlds, WithoutServersNobodyLeadsAndWithThemSomebodyDoesAgain) {
   until(a);
 }
 
+// shows: test-your-code/time-test-seed
 TEST_F(Worlds, AnHourPassesForACareerThatWaits) {
   test::Process a(world_, called("a"), first_);
   until(a);
@@ -215,6 +224,7 @@ TEST_F(Worlds, AnObserverHearsOfEachTermOnce) {
   EXPECT_EQ(std::count(heard.begin(), heard.end(), "b"), 1) << testing::PrintToString(heard);
 }
 
+// shows: cpp/observer-told-term
 TEST_F(Worlds, AnObserverHearsThatAKilledLeaderIsGoneWhenItsSessionIs) {
   const auto observation = world_.observe(ElectionName{"orders"}, {});
   test::Process a(world_, called("a"), first_);
@@ -228,6 +238,7 @@ TEST_F(Worlds, AnObserverHearsThatAKilledLeaderIsGoneWhenItsSessionIs) {
   EXPECT_TRUE(world_.advanceUntil([&] { return observation->now().state == Leadership::State::nobody; }));
 }
 
+// shows: cpp/observer-told-term
 TEST_F(Worlds, AnObserverWithoutServersKnowsNothingAndAfterwardsWhoLeads) {
   const auto observation = world_.observe(ElectionName{"orders"}, {});
   test::Process a(world_, called("a"), first_);
@@ -290,6 +301,7 @@ TEST_P(Consumption, EveryMessageIsHandledOnceThoughOneLeaderAfterTheOtherIsKille
   }
 }
 
+// shows: test-your-code/frozen-goes-too
 TEST_P(Consumption, WhatAFrozenLeaderHadBegunIsNotCommittedAfterItsSuccessorCame) {
   deliver(1);
   const auto slow = world_.consumer(
@@ -321,6 +333,7 @@ TEST_P(Consumption, WhatAFrozenLeaderHadBegunIsNotCommittedAfterItsSuccessorCame
 
 INSTANTIATE_TEST_SUITE_P(Lanes, Consumption, testing::Values(1, 4), testing::PrintToStringParamName());
 
+// shows: test-your-code/time-test-seed
 TEST(WorldOfOneSeed, HasOneHistory) {
   const auto history = [](std::uint64_t seed) {
     test::World world(seed);
@@ -339,6 +352,7 @@ TEST(WorldOfOneSeed, HasOneHistory) {
   EXPECT_EQ(history(7), history(7));
 }
 
+// shows: scheduled/under-virtual-time
 TEST(ScheduledInAWorld, ATimeoutOfHalfAnHourTakesMilliseconds) {
   test::World world;
   std::vector<std::string> handled;

@@ -214,6 +214,7 @@ class CoalescingSuite : public testing::TestWithParam<Wiring> {
   std::int64_t token_ = 0;
 };
 
+// shows: urls/coalescing-run-stands
 TEST_P(CoalescingSuite, TenThousandThatArriveWhileTheFirstRunsCauseExactlyOneMoreRun) {
   requestOne("first", "a");
   Process& leader = elect(1);

@@ -152,6 +152,7 @@ class FollowingSuite : public testing::TestWithParam<Wiring> {
   std::map<std::string, std::string> effects_;
 };
 
+// shows: numbers/group-handled-order
 TEST_P(FollowingSuite, EffectsComeOnceAndInTheOrderOfNumbersWhateverReplicasDie) {
   ASSERT_THAT(sink_->append(shuffled()), succeeds());
 

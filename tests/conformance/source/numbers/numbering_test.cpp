@@ -119,6 +119,7 @@ class NumberingSuite : public testing::TestWithParam<Numberer> {
   std::int64_t token_ = 0;
 };
 
+// shows: numbers/numbered-gives-numbers
 TEST_P(NumberingSuite, EachGroupIsNumberedFromOneOn) {
   EXPECT_THAT(sink_->append(std::vector{messageOf("a", "1"), messageOf("b", "2"), messageOf("a", "3")}), succeeds());
   EXPECT_THAT(open()->append(std::vector{messageOf("b", "4"), messageOf("a", "5")}), succeeds());
@@ -137,6 +138,7 @@ TEST_P(NumberingSuite, OtherHeadersStayAndTheNumberComesAfterThem) {
   EXPECT_THAT(messages.at(1).headers, ElementsAre(std::pair("tenure-number", "2")));
 }
 
+// shows: exactly-once/handler-sends-comes
 TEST_P(NumberingSuite, WhatAHandlerSendsIsNumberedAndLeftOutWhenItWasSentBefore) {
   EXPECT_THAT(sink_->append(std::vector{messageOf("a", "1")}), succeeds());
   const auto store = numbering_->store();
@@ -173,6 +175,7 @@ TEST_P(NumberingSuite, AnIdThatWasSentBeforeIsNotStoredAgainAndTakesNoNumber) {
   EXPECT_EQ(sink_->leftOut(), 2) << "one that came twice at once, and one that another sink had sent";
 }
 
+// shows: numbers/numbered-gives-numbers
 TEST_P(NumberingSuite, ARefusedSendLeavesNoGap) {
   NewMessage tooLarge = messageOf("a", "large");
   tooLarge.body.assign(maxBodyBytes + 1, 'x');
@@ -192,6 +195,7 @@ TEST_P(NumberingSuite, NothingIsStoredOfNothing) {
   EXPECT_THAT(stored(), IsEmpty());
 }
 
+// shows: numbers/numbered-gives-numbers
 TEST_P(NumberingSuite, ManyProducersThatLoseTheirConnectionsLeaveNoGapAndNoNumberTwice) {
   constexpr int producers = 4;
   constexpr int appends = 30;

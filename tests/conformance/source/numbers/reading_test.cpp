@@ -105,6 +105,7 @@ class NumberingReaders : public testing::TestWithParam<ReadKind> {
   std::int64_t token_ = 0;
 };
 
+// shows: numbers/tenure-relay-number
 TEST_P(NumberingReaders, EachGroupIsNumberedFromOneOnInTheOrderOfTheQueue) {
   append({unnumbered("a", "1"), unnumbered("b", "2"), unnumbered("a", "3")});
   const Replica leader = elect();
@@ -114,6 +115,7 @@ TEST_P(NumberingReaders, EachGroupIsNumberedFromOneOnInTheOrderOfTheQueue) {
   EXPECT_THAT(read(leader), ElementsAre("b 2 4", " - 5", "a 3 6"));
 }
 
+// shows: numbers/tenure-relay-number
 TEST_P(NumberingReaders, WhoReadsThemAgainAfterACrashFindsTheSameNumbers) {
   append({unnumbered("a", "1"), unnumbered("b", "2"), unnumbered("a", "3")});
   EXPECT_THAT(read(elect(), 2), ElementsAre("a 1 1", "b 1 2", "a 2 3"));
@@ -124,6 +126,7 @@ TEST_P(NumberingReaders, WhoReadsThemAgainAfterACrashFindsTheSameNumbers) {
   EXPECT_THAT(read(elect()), ElementsAre("a 1 1", "b 1 2", "a 2 3", "a 3 4"));
 }
 
+// shows: numbers/tenure-relay-number
 TEST_P(NumberingReaders, AStaleReaderGivesNone) {
   const Replica stale = elect();
   const Replica leader = elect();
@@ -135,6 +138,7 @@ TEST_P(NumberingReaders, AStaleReaderGivesNone) {
   EXPECT_THAT(read(leader), ElementsAre("a 1 1", "a 2 2"));
 }
 
+// shows: numbers/strangers-send-numbered
 TEST_P(NumberingReaders, WhatStrangersSendIsNumberedWithWhatIsAppended) {
   const Replica leader = elect();
   append({unnumbered("a", "1")});
@@ -152,6 +156,7 @@ TEST_P(NumberingReaders, WhatStrangersSendIsNumberedWithWhatIsAppended) {
   EXPECT_THAT(read(leader), ElementsAre("a 3 4"));
 }
 
+// shows: numbers/strangers-send-numbered
 TEST_P(NumberingReaders, AMessageKeepsTheNumberAndTheHeadersThatItBrings) {
   NewMessage numbered = unnumbered("a", "1");
   numbered.headers = {{std::string(numberHeader), "7"}};
@@ -180,6 +185,7 @@ TEST_P(NumberingReaders, HeadersThatWereWrittenInAnotherWayAreReadAndDamagedOnes
   EXPECT_THAT(stored(), ElementsAre("a 1 1", "a 2 2", "a - 3", "a 3 4"));
 }
 
+// shows: numbers/tenure-relay-number
 TEST_P(NumberingReaders, WhatIsReadAheadHasItsNumberBeforeItIsHandedOut) {
   std::vector<NewMessage> many;
   for (int i = 0; i < 100; ++i) many.push_back(unnumbered(i % 2 == 0 ? "a" : "b", std::to_string(i)));
@@ -203,6 +209,7 @@ TEST_P(NumberingReaders, WhatAnOperatorRemovesBeforeItIsNumberedLeavesNoGap) {
   EXPECT_THAT(stored(), ElementsAre("a 1 1", "a 2 3", "a 3 4"));
 }
 
+// shows: numbers/tenure-relay-number
 TEST_P(NumberingReaders, ReadersThatLoseTheirConnectionsLeaveNoGapAndNoNumberTwice) {
   constexpr int messages = 300;
   std::vector<NewMessage> many;

@@ -156,6 +156,7 @@ class SkippingSuite : public testing::TestWithParam<SkippingKind> {
   std::int64_t token_ = 0;
 };
 
+// shows: numbers/numbered-message-dies
 TEST_P(SkippingSuite, AFollowerDoesNotWaitForWhatWasRejected) {
   produce("a", 4), produce("b", 2);
   refused_ = {{"a2", Error{Errc::payloadTooLarge, "too large"}}};
@@ -169,6 +170,7 @@ TEST_P(SkippingSuite, AFollowerDoesNotWaitForWhatWasRejected) {
   EXPECT_THAT(events_.of<MessageSkipped>()[0].reason, testing::HasSubstr("too large"));
 }
 
+// shows: numbers/numbered-message-dies
 TEST_P(SkippingSuite, NorForWhatWasOutOfAttemptsWithLanes) {
   options_.ordering = Ordering::perGroup(3);
   produce("a", 4), produce("b", 4), produce("c", 4);
@@ -181,6 +183,7 @@ TEST_P(SkippingSuite, NorForWhatWasOutOfAttemptsWithLanes) {
   EXPECT_THAT(events_.of<MessageSkipped>(), SizeIs(2));
 }
 
+// shows: numbers/numbered-message-dies
 TEST_P(SkippingSuite, NorForWhatAnOperatorReleased) {
   options_.onDead = OnDead::block;
   produce("a", 3);

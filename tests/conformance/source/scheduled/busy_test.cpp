@@ -54,7 +54,9 @@ class BusyLeader : public ScheduledSuite {
 INSTANTIATE_TEST_SUITE_P(Backends, BusyLeader, testing::ValuesIn(keepingScheduled()),
                          testing::PrintToStringParamName());
 
+// shows: safety/message-time-comes
 TEST_P(BusyLeader, InOneLineBringsItThoughTheQueueIsNeverEmpty) { expectThatItComesThoughTheQueueIsNeverEmpty(0); }
+// shows: safety/message-time-comes
 TEST_P(BusyLeader, WithLanesBringsItThoughTheQueueIsNeverEmpty) { expectThatItComesThoughTheQueueIsNeverEmpty(2); }
 
 }  // namespace

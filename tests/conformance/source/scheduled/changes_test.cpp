@@ -17,6 +17,7 @@ class ScheduledChanges : public ScheduledSuite {
 INSTANTIATE_TEST_SUITE_P(Backends, ScheduledChanges, testing::ValuesIn(keepingScheduled()),
                          testing::PrintToStringParamName());
 
+// shows: scheduled/commands-tell-message
 TEST_P(ScheduledChanges, CancellingTellsWhatItCameTo) {
   ASSERT_THAT(send({timed("waits", now() + 1h), timed("due", now() - 1s)}), succeeds());
   ASSERT_THAT(idsOf(await()), ElementsAre("due"));
@@ -27,6 +28,7 @@ TEST_P(ScheduledChanges, CancellingTellsWhatItCameTo) {
   EXPECT_THAT(waiting(), IsEmpty());
 }
 
+// shows: scheduled/commands-tell-message
 TEST_P(ScheduledChanges, ReschedulingTellsWhatItCameTo) {
   ASSERT_THAT(send({timed("waits", now() + 1h), timed("due", now() - 1s)}), succeeds());
   ASSERT_THAT(idsOf(await()), ElementsAre("due"));
@@ -53,6 +55,7 @@ TEST_P(ScheduledChanges, ManyAreListedInOrderAndChosenByGroupAndTime) {
   EXPECT_THAT(waiting({.dueBefore = first + 2s}), ElementsAre("m-0", "m-1"));
 }
 
+// shows: safety/message-time-cancellation
 TEST_P(ScheduledChanges, AHandlersCancellationComesWithItsCommit) {
   ASSERT_THAT(send({timed("timeout", now() + 1h)}), succeeds());
   auto transaction = begin();
@@ -65,6 +68,7 @@ TEST_P(ScheduledChanges, AHandlersCancellationComesWithItsCommit) {
   EXPECT_EQ(begin()->cancelScheduled(MessageId{"timeout"}).value(), ScheduleChange::unknown);
 }
 
+// shows: safety/message-time-cancellation
 TEST_P(ScheduledChanges, AHandlersCancellationIsUndoneWithItsTransaction) {
   ASSERT_THAT(send({timed("timeout", now() + 1h)}), succeeds());
   begin()->cancelScheduled(MessageId{"timeout"}).value();
@@ -79,6 +83,7 @@ TEST_P(ScheduledChanges, AHandlersCancellationIsUndoneWithItsTransaction) {
   EXPECT_THAT(waiting(), ElementsAre("timeout"));
 }
 
+// shows: scheduled/message-has-effect
 TEST_P(ScheduledChanges, AHandlerSchedulesReschedulesAndIsTold) {
   const WallTime at = now() + 1h;
   auto transaction = begin();

@@ -17,6 +17,7 @@ class ScheduledDelivery : public ScheduledSuite {};
 INSTANTIATE_TEST_SUITE_P(Backends, ScheduledDelivery, testing::ValuesIn(keepingScheduled()),
                          testing::PrintToStringParamName());
 
+// shows: safety/message-time-comes
 TEST_P(ScheduledDelivery, ComesWhenItsTimeHasComeWholeAndNotEarlier) {
   const WallTime at = now() + 150ms;
   ASSERT_THAT(send({timed("later", at, std::string("a\0b", 3))}), succeeds());
@@ -34,6 +35,7 @@ TEST_P(ScheduledDelivery, ComesWhenItsTimeHasComeWholeAndNotEarlier) {
   EXPECT_THAT(waiting(), IsEmpty());
 }
 
+// shows: safety/message-time-comes
 TEST_P(ScheduledDelivery, ComesInTheOrderOfItsTimesThenAsItWasAdded) {
   const WallTime at = now() + 1s;  // one whose time has passed when it is sent has none
   ASSERT_THAT(send({timed("3", at), timed("5", at + 2ms), timed("4", at), timed("2", at - 50ms)}), succeeds());
@@ -45,6 +47,7 @@ TEST_P(ScheduledDelivery, ComesInTheOrderOfItsTimesThenAsItWasAdded) {
   EXPECT_THAT(came, ElementsAre("1", "2", "3", "4", "5"));
 }
 
+// shows: scheduled/time-past-means
 TEST_P(ScheduledDelivery, ATimeInThePastMeansNow) {
   ASSERT_THAT(send({timed("past", now() - 24h), timed("longer past", now() - 48h)}), succeeds());
 
@@ -58,6 +61,7 @@ TEST_P(ScheduledDelivery, AMessageWithoutATimeDoesNotWaitForOneWithATime) {
   EXPECT_THAT(waiting(), ElementsAre("later"));
 }
 
+// shows: safety/message-time-comes
 TEST_P(ScheduledDelivery, MoreThanOneTurnTakesComeAllTheSame) {
   std::vector<NewMessage> many;
   for (int i = 0; i < 2500; ++i) many.push_back(timed("m-" + std::to_string(i), now()));
@@ -69,6 +73,7 @@ TEST_P(ScheduledDelivery, MoreThanOneTurnTakesComeAllTheSame) {
   for (std::size_t i = 0; i < many.size(); ++i) ASSERT_EQ(came[i], many[i].id.value);
 }
 
+// shows: scheduled/stands-message-same
 TEST_P(ScheduledDelivery, TheVerySameAgainIsHarmless) {
   const WallTime at = now() + 1h;
   ASSERT_THAT(send({timed("o-1", at)}), succeeds());
@@ -78,6 +83,7 @@ TEST_P(ScheduledDelivery, TheVerySameAgainIsHarmless) {
   EXPECT_EQ(sink_->leftOut(), 2);
 }
 
+// shows: scheduled/stands-message-same
 TEST_P(ScheduledDelivery, AnotherTimeOrContentIsRefusedWithBothTimesAndNothingIsStored) {
   ASSERT_THAT(send({timed("o-1", inYear(2030))}), succeeds());
 
@@ -89,6 +95,7 @@ TEST_P(ScheduledDelivery, AnotherTimeOrContentIsRefusedWithBothTimesAndNothingIs
   EXPECT_THAT(waiting(), ElementsAre("o-1"));
 }
 
+// shows: scheduled/stands-message-same
 TEST_P(ScheduledDelivery, OneThatReplacesTakesTheNewTimeAndContent) {
   ASSERT_THAT(send({timed("o-1", now() + 1h), timed("o-2", now() + 2h)}), succeeds());
   NewMessage other = timed("o-1", now() + 3h, "other");
@@ -99,6 +106,7 @@ TEST_P(ScheduledDelivery, OneThatReplacesTakesTheNewTimeAndContent) {
   EXPECT_EQ(scheduled_->find(MessageId{"o-1"}).value().value().body, "other");
 }
 
+// shows: scheduled/stands-message-same
 TEST_P(ScheduledDelivery, OneThatHasComeBeforeIsRefusedUnlessItIsTheSame) {
   const WallTime at = now() - 1h;
   ASSERT_THAT(send({timed("o-1", at)}), succeeds());
@@ -110,6 +118,7 @@ TEST_P(ScheduledDelivery, OneThatHasComeBeforeIsRefusedUnlessItIsTheSame) {
   EXPECT_THAT(waiting(), IsEmpty());
 }
 
+// shows: scheduled/time-past-means
 TEST_P(ScheduledDelivery, TooFarAheadAndNumberedByItsProducerIsRefused) {
   EXPECT_THAT(send({timed("far", now() + farthestDelivery + 1h)}), failsWith(Errc::invalidArgument));
   NewMessage numbered = timed("numbered", now() + 1h);
@@ -117,6 +126,7 @@ TEST_P(ScheduledDelivery, TooFarAheadAndNumberedByItsProducerIsRefused) {
   EXPECT_THAT(send({numbered}), failsWith(Errc::invalidArgument));
 }
 
+// shows: safety/former-reader-brings, send/former-leader-brings, scheduled/leader-brings-nothing
 TEST_P(ScheduledDelivery, AFormerReaderBringsNothingMore) {
   Replica next = world_->open();
   ASSERT_THAT(send({timed("due", now() - 1s)}), succeeds());
@@ -129,6 +139,7 @@ TEST_P(ScheduledDelivery, AFormerReaderBringsNothingMore) {
   EXPECT_THAT(idsOf(next.source->fetch(100, BootClock::now() + 30s, {}).value()), ElementsAre("due"));
 }
 
+// shows: safety/former-reader-brings, scheduled/leader-brings-nothing
 TEST_P(ScheduledDelivery, AFormerTermBringsNothingMoreOnceItsSuccessorHasClaimed) {
   Replica next = world_->open();
   ASSERT_THAT(send({timed("due", now() - 1s)}), succeeds());
@@ -138,6 +149,7 @@ TEST_P(ScheduledDelivery, AFormerTermBringsNothingMoreOnceItsSuccessorHasClaimed
   EXPECT_THAT(waiting(), ElementsAre("due"));
 }
 
+// shows: safety/former-reader-brings
 TEST_P(ScheduledDelivery, AFormerTermCannotReadTheQueueAgain) {
   Replica next = world_->open();
   lead(next, TestTerm{8});
@@ -145,6 +157,7 @@ TEST_P(ScheduledDelivery, AFormerTermCannotReadTheQueueAgain) {
   EXPECT_THAT(ends_.source->attach(term_), failsWith(Errc::staleTerm));
 }
 
+// shows: scheduled/lateness-measured-told
 TEST_P(ScheduledDelivery, LatenessIsMeasured) {
   EXPECT_EQ(scheduled_->stats().value().waiting, 0);
   ASSERT_THAT(send({timed("due", now() - 1s), timed("later", now() + 1h)}), succeeds());

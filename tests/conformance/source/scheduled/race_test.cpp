@@ -39,6 +39,7 @@ class ScheduledRace : public ScheduledSuite {
 INSTANTIATE_TEST_SUITE_P(Backends, ScheduledRace, testing::ValuesIn(keepingScheduled()),
                          testing::PrintToStringParamName());
 
+// shows: safety/message-time-cancellation
 TEST_P(ScheduledRace, HasExactlyOneWinner) {
   std::vector<NewMessage> messages;
   for (std::size_t i = 0; i < races(); ++i) messages.push_back(timed(id(i), timeOf(i)));

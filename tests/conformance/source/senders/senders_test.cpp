@@ -117,6 +117,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, SendersSuite,
                                          Way{"sqlite", inSqlite}),
                          testing::PrintToStringParamName());
 
+// shows: send/message-comes-transaction
 TEST_P(SendersSuite, WhatATransactionSendsComesInItsOrderWithWhatElseItDid) {
   const auto shop = stranger();
   shop->run("CREATE TABLE IF NOT EXISTS orders(id text)");
@@ -135,6 +136,7 @@ TEST_P(SendersSuite, WhatATransactionSendsComesInItsOrderWithWhatElseItDid) {
   EXPECT_THAT(fetch(), ElementsAre("a", "c"));
 }
 
+// shows: send/message-comes-transaction
 TEST_P(SendersSuite, WhatIsRolledBackNeverComes) {
   const auto shop = stranger();
   shop->run("BEGIN; " + send("undone"));
@@ -145,6 +147,7 @@ TEST_P(SendersSuite, WhatIsRolledBackNeverComes) {
   EXPECT_THAT(fetch(), IsEmpty());
 }
 
+// shows: send/message-comes-transaction
 TEST_P(SendersSuite, OneSendersTransactionsComeInTheirOrder) {
   const auto shop = stranger();
   std::vector<std::string> sent;
@@ -158,6 +161,7 @@ TEST_P(SendersSuite, OneSendersTransactionsComeInTheirOrder) {
   EXPECT_EQ(came, sent);
 }
 
+// shows: send/same-same-content
 TEST_P(SendersSuite, TheVerySameAgainIsHarmless) {
   const auto shop = stranger();
   shop->run(send("twice"));
@@ -167,6 +171,7 @@ TEST_P(SendersSuite, TheVerySameAgainIsHarmless) {
   EXPECT_THAT(fetch(), IsEmpty());
 }
 
+// shows: send/headers-bytes-times
 TEST_P(SendersSuite, WhatNoMessageCanBeIsRefusedWhenItIsSent) {
   const auto shop = stranger();
   EXPECT_FALSE(shop->tryToRun(send("")));
@@ -185,6 +190,7 @@ TEST_P(SendersSuite, WhatNoMessageCanBeIsRefusedWhenItIsSent) {
   EXPECT_TRUE(shop->tryToRun(into + "headers) VALUES ('q', 'b', '[[\"trace\", \"1\"]]')"));
 }
 
+// shows: send/headers-cannot-read
 TEST_P(SendersSuite, HeadersThatCannotBeReadMakeADeadLetterOfTheirMessageAlone) {
   const auto shop = stranger();
   // Half of a pair of code units, which is JSON by its form. PostgreSQL refuses it when it is sent.
@@ -201,12 +207,14 @@ TEST_P(SendersSuite, HeadersThatCannotBeReadMakeADeadLetterOfTheirMessageAlone) 
   }
 }
 
+// shows: send/headers-cannot-read
 TEST_P(SendersSuite, ATimeInThePastMeansNow) {
   EXPECT_THAT(fetch(), IsEmpty());  // a later look begins behind times that are long past
   stranger()->run("INSERT INTO tenure_waiting(queue, id, body, due) VALUES ('" + place_.queue + "', 'past', 'b', 1)");
   EXPECT_EQ(await().id, MessageId{"past"});
 }
 
+// shows: send/headers-bytes-times
 TEST_P(SendersSuite, WithoutAnIdEachIsAnother) {
   const auto shop = stranger();
   for (int i = 0; i < 2; ++i)
@@ -220,6 +228,7 @@ TEST_P(SendersSuite, WithoutAnIdEachIsAnother) {
   EXPECT_NE(first.id, second.id);
 }
 
+// shows: send/neither-these-messages
 TEST_P(SendersSuite, NeitherTheyNorMessagesWithATimeStarve) {
   const auto shop = stranger();
   std::vector<NewMessage> timed;
@@ -264,6 +273,7 @@ TEST_P(SendersSuite, WhatIsNotInItsPlaceYetIsCountedAndListed) {
   EXPECT_EQ(await().id, MessageId{"b"});
 }
 
+// shows: send/neither-these-messages
 TEST_P(SendersSuite, WhereNobodyConsumesYetTheyWaitForTheFirstLeader) {
   const std::string queue = "unread";
   stranger()->run(GetParam().isFunction
@@ -279,6 +289,7 @@ TEST_P(SendersSuite, WhereNobodyConsumesYetTheyWaitForTheFirstLeader) {
   EXPECT_EQ(came[0].id, MessageId{"early"});
 }
 
+// shows: send/name-election-consumes
 TEST_P(SendersSuite, ALeaderTellsOfAQueueBesideItsOwnThatNoElectionHasConsumed) {
   stranger()->run("INSERT INTO tenure_waiting(queue, id, body) VALUES ('unread', 'early', 'body')");
   RecordedEvents events;
@@ -295,6 +306,7 @@ TEST_P(SendersSuite, ALeaderTellsOfAQueueBesideItsOwnThatNoElectionHasConsumed) 
   EXPECT_EQ(told[0].queue, "unread");
 }
 
+// shows: send/neither-these-messages
 TEST_P(SendersSuite, ASuccessorBringsWhatItsPredecessorHasLeft) {
   const auto shop = stranger();
   shop->run(send("first"));

@@ -147,6 +147,7 @@ class VerdictsSuite : public testing::TestWithParam<Way> {
   std::int64_t token_ = 0;
 };
 
+// shows: S9, L2
 TEST_P(VerdictsSuite, EachHasItsEndAndItsNeighboursHaveTheirEffectsInOrder) {
   verdicts_["g0.3"] = [](const Delivery& delivery) {
     return delivery.attempt == 1 ? Outcome::failed("not yet") : Outcome::done();
@@ -173,6 +174,7 @@ void fail(Transaction& transaction) {
     static_cast<void>(sql->execute("SELECT no_such_column FROM no_such_table"));
 }
 
+// shows: messages/failed-message-tried-2
 TEST_P(VerdictsSuite, ACallThatFailedFailsItsAttemptUnlessItsHandlerAcceptsThat) {
   verdicts_["g0.3"] = [](const Delivery& delivery) {
     fail(delivery.transaction);
@@ -191,6 +193,7 @@ TEST_P(VerdictsSuite, ACallThatFailedFailsItsAttemptUnlessItsHandlerAcceptsThat)
   EXPECT_THAT(dead(), ElementsAre(Pair("g0.3", maxAttempts)));
 }
 
+// shows: messages/message-kills-process
 TEST_P(VerdictsSuite, AKillerOfItsProcessIsADeadLetterAndItsNeighboursAreNot) {
   killer_ = "g1.6";
 
@@ -206,6 +209,7 @@ TEST_P(VerdictsSuite, AKillerOfItsProcessIsADeadLetterAndItsNeighboursAreNot) {
     EXPECT_EQ(effectsOf("g" + std::to_string(group)), group == 1 ? allBut({6}) : allBut({}));
 }
 
+// shows: operations/too-many-dead
 TEST_P(VerdictsSuite, ManyDeadLettersInARowStopEveryLeaderUntilAnOperatorLetsThemGoOn) {
   const auto admin =
       otherWorld_ ? otherWorld_->adminOf(world_->open().source->identity({}).value()) : world_->storeAdmin();

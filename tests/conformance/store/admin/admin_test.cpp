@@ -113,6 +113,7 @@ TEST_P(QueueAdminSuite, CountsWhatWaitsAndWhatDied) {
   EXPECT_EQ(stats.election, "orders");
 }
 
+// shows: messages/dead-letters-listed
 TEST_P(AdminSuite, ReadsADeadLetterAsItWasWritten) {
   deadLetter("m");
 
@@ -155,6 +156,7 @@ TEST_P(AdminSuite, ListsNoMoreThanAsked) {
   EXPECT_EQ(admin_->deadLetters(2).value().size(), 2U);
 }
 
+// shows: messages/requeued-message-comes
 TEST_P(QueueAdminSuite, ARequeuedMessageComesLastAndIsFreshAgain) {
   deadLetter("m");
   produce("later", "body");
@@ -170,6 +172,7 @@ TEST_P(QueueAdminSuite, ARequeuedMessageComesLastAndIsFreshAgain) {
   EXPECT_THAT(leader_.store->consumerState(consumer).value().attempts, IsEmpty());
 }
 
+// shows: messages/requeued-message-comes
 TEST_P(QueueAdminSuite, ARequeuedMessageHasMissedItsTurnAmongTheNumbered) {
   const std::string name{numberHeader};
   const std::string past{messages::pastNumberHeader};
@@ -197,6 +200,7 @@ TEST_P(QueueAdminSuite, ARequeuedMessageLeavesTheKeyOfTheOtherBodyThatIsDone) {
   EXPECT_EQ(admission("m", "the first body"), Admission::duplicate);
 }
 
+// shows: messages/dead-letters-listed
 TEST_P(QueueAdminSuite, RequeuesAndPurgesByNumber) {
   for (const char* id : {"a", "b", "c"}) deadLetter(id);
   const std::vector<DeadLetter> letters = admin_->deadLetters().value();
@@ -364,6 +368,7 @@ TEST_P(AdminSuite, SeesWhoseMessagesDieInARowAndWhoHasStopped) {
   EXPECT_THAT(admin_->inWork().value(), IsEmpty());
 }
 
+// shows: operations/too-many-dead
 TEST_P(AdminSuite, OnlyWhoHasStoppedIsResumedAndStaysSoWhateverIsRecordedMeanwhile) {
   const auto record = [&](const ConsumerName& of, int deaths, DeadLetterStreakRecord::State state) {
     commit([&](IFencedTransaction& transaction) {
@@ -408,6 +413,7 @@ TEST_P(QueueAdminSuite, ARequeuedMessageWakesTheConsumer) {
   EXPECT_EQ(messages.value().size(), 1U);
 }
 
+// shows: fence/tenure-fence-show
 TEST_P(AdminSuite, SeesTheFence) {
   const std::vector<FenceRow> rows = admin_->fenceRows().value();
 
@@ -419,6 +425,7 @@ TEST_P(AdminSuite, SeesTheFence) {
   EXPECT_EQ(rows[0].path, "/tenure/elections/orders");
 }
 
+// shows: operations/rebuilt-restored-ensemble
 TEST_P(AdminSuite, Row15ARebasedFenceTakesTheNewEnsembleAndRefusesTheOld) {
   TermIdentity rebuilt = identityWith(2);
   rebuilt.ensemble = EnsembleUuid{"rebuilt"};

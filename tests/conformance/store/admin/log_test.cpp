@@ -62,6 +62,7 @@ TEST_P(LogSuite, KeepsAnAttemptAsItWas) {
   EXPECT_EQ(lines[0].attempt.endedAt, at_);
 }
 
+// shows: messages/log-success-happened
 TEST_P(LogSuite, HasNothingOfWhatWasRolledBack) {
   {
     const auto transaction = leader_.store->begin(term_).value();
@@ -126,6 +127,7 @@ TEST_P(LogSuite, IsPrunedByAgeInSmallStepsAndForOneConsumerAlone) {
   EXPECT_THAT(found(), ElementsAre("theirs", "young"));
 }
 
+// shows: messages/log-bounded-keep
 TEST_P(LogSuite, IsPrunedByNumberToo) {
   log({attempt("theirs", AttemptEnd::done)}, ConsumerName{"other"});
   log({attempt("a", AttemptEnd::done), attempt("b", AttemptEnd::done), attempt("c", AttemptEnd::done)});

@@ -153,6 +153,7 @@ class LanesSuite : public testing::TestWithParam<BackendPair> {
   std::vector<std::unique_ptr<Process>> processes_;
 };
 
+// shows: lanes/messages-group-wait
 TEST_P(LanesSuite, HaveEveryEffectOnceAndInTheOrderOfItsGroup) {
   Process& leader = elect();
 
@@ -165,6 +166,7 @@ TEST_P(LanesSuite, HaveEveryEffectOnceAndInTheOrderOfItsGroup) {
   EXPECT_EQ(handled_, groups * messagesEach);
 }
 
+// shows: lanes/handover-every-lane
 TEST_P(LanesSuite, GoOnUnderASuccessorAfterAnOrderlyHandover) {
   Process& leader = elect();
   onHandled = [&](int count) {

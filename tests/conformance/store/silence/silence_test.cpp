@@ -232,6 +232,7 @@ class Silence : public testing::TestWithParam<Setting> {
 
 INSTANTIATE_TEST_SUITE_P(All, Silence, testing::ValuesIn(settings()), [](const auto& each) { return each.param.name; });
 
+// shows: operations/store-queue-without
 TEST_P(Silence, OfTheLeadersWayEndsItsTermAtTheOutageLimitAndTheNextOneCommits) {
   test::RecordedEvents events;
   test::RecordedEvents ofTheNext;

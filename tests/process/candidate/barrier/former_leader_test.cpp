@@ -34,6 +34,7 @@ TEST_F(FormerLeaderOfCommands, LeadsAgainWithoutWaitingForItself) {
   EXPECT_EQ(occurrences(alone.output(), " barrier_began "), 0U) << alone.output();
 }
 
+// shows: design/barrier-waits-long
 TEST_F(FormerLeaderOfCommands, EndsTheBarrierOfItsSuccessor) {
   produce(numbered(1));
   Program former = replica("former");
@@ -50,6 +51,7 @@ TEST_F(FormerLeaderOfCommands, EndsTheBarrierOfItsSuccessor) {
 }
 
 /// What still runs for a frozen one is not known to anybody.
+// shows: design/barrier-began-tenure
 TEST_F(FormerLeaderOfCommands, ThatIsFrozenIsWaitedForAndStatusSaysWhy) {
   produce(numbered(1));
   Program frozen = consume("frozen", {"--exec", "exec sleep 600", "--barrier", "20m", "--session-timeout", "3s"});

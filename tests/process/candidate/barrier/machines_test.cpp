@@ -61,14 +61,17 @@ TEST_F(BarrierAcross, OneContainerEndsWhenTheHolderIsProvenDead) {
   EXPECT_EQ(barrierAfter(replica("leader", sql), replica("successor", sql)), "holder_gone");
 }
 
+// shows: design/same-machine-same
 TEST_F(BarrierAcross, HostsThatShareAName) {
   EXPECT_EQ(barrierAfter(onAnotherMachine(replica("leader", sql)), replica("successor", sql)), "limit");
 }
 
+// shows: S6
 TEST_F(BarrierAcross, HostsThatShareANameAndRunCommands) {
   EXPECT_EQ(barrierAfter(onAnotherMachine(replica("leader", exec)), replica("successor", exec)), "limit");
 }
 
+// shows: design/same-machine-same
 TEST_F(BarrierAcross, ContainersOfOneImage) {
   EXPECT_EQ(barrierAfter(inAContainer(replica("leader", sql)), inAContainer(replica("successor", sql))), "limit");
 }

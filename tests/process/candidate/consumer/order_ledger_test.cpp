@@ -15,6 +15,7 @@ class OrderLedger : public testing::Test {
   TemporaryFolder folder;
 };
 
+// shows: start/examples-table-says
 TEST_F(OrderLedger, BooksEveryEventOnceAndInOrder) {
   Program first = start("first");
   ASSERT_TRUE(first.waitForOutput("event 5 of the ledger")) << first.output();

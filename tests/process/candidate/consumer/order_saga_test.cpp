@@ -49,6 +49,7 @@ class OrderSaga : public testing::Test {
   const std::string file_ = folder_ / "orders.db";
 };
 
+// shows: start/examples-table-says, cpp/several-candidates-process
 TEST_F(OrderSaga, EveryStepHappensOnceAndInOrderWhoeverIsKilled) {
   constexpr int kills = 10;
   constexpr int ordersAKill = 8;

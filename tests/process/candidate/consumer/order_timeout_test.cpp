@@ -31,6 +31,7 @@ class OrderTimeout : public testing::Test {
   const std::string file_ = folder_ / "orders.db";
 };
 
+// shows: safety/message-time-cancellation
 TEST_F(OrderTimeout, EachOrderIsPaidOrCancelledAndALatePaymentIsRefunded) {
   const std::uint64_t seed = freshSeed();
   SCOPED_TRACE("seed " + std::to_string(seed));

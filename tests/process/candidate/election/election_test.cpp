@@ -92,6 +92,7 @@ class ElectionOnServers : public ::testing::Test {
   std::unique_ptr<ICoordination> operator_;
 };
 
+// shows: design/candidates-ranked-czxid
 TEST_F(ElectionOnServers, CandidatesEnrolRankByCzxidAndBelongToTheirSessions) {
   const Member a = join("a");
   const Member b = join("b");
@@ -108,6 +109,7 @@ TEST_F(ElectionOnServers, CandidatesEnrolRankByCzxidAndBelongToTheirSessions) {
   EXPECT_EQ(seen.marker.holder, thisProcess());
 }
 
+// shows: S7, send/former-leader-brings
 TEST_F(ElectionOnServers, TwentyHandoversGoRoundWithGrowingTokens) {
   std::vector<Member> members;
   for (const std::string id : {"a", "b", "c"}) members.push_back(join(id));
@@ -132,6 +134,7 @@ TEST_F(ElectionOnServers, TwentyHandoversGoRoundWithGrowingTokens) {
                  std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(gaps[10]).count()));
 }
 
+// shows: design/candidate-watches-before
 TEST_F(ElectionOnServers, AHandoverWakesOneCandidate) {
   const Member a = join("a");
   std::vector<Member> standbys;
@@ -172,6 +175,7 @@ TEST_F(ElectionOnServers, WhatCandidatesSayOfThemselvesChangesNoTokenAndWakesNob
   EXPECT_TRUE(b->terms.empty());
 }
 
+// shows: operations/those-between-back
 TEST_F(ElectionOnServers, ATargetedHandoverMovesThoseBetweenAndWakesNobodyBehindTheTarget) {
   const Member a = join("a");
   std::vector<Member> standbys;
@@ -188,6 +192,7 @@ TEST_F(ElectionOnServers, ATargetedHandoverMovesThoseBetweenAndWakesNobodyBehind
   EXPECT_EQ(standbys[4]->count<StoodBy>(), 1U);
 }
 
+// shows: L1
 TEST_F(ElectionOnServers, AForcedExpiryEndsTheTermAndTheNextOneLeads) {
   const Member a = join("a");
   const Member b = join("b");
@@ -219,6 +224,7 @@ TEST_F(ElectionOnServers, Row11AnOperatorsDeleteEndsTheTerm) {
   EXPECT_EQ(a->lost, std::vector<EndReason>{EndReason::znodeDeleted});
 }
 
+// shows: operations/server-dies-costs
 TEST_F(ElectionOnServers, ServersRestartingOneByOneChangeNoLeader) {
   const Member a = join("a", 40s);
   const Member b = join("b", 40s);
@@ -234,6 +240,7 @@ TEST_F(ElectionOnServers, ServersRestartingOneByOneChangeNoLeader) {
   EXPECT_FALSE(b->leads());
 }
 
+// shows: design/create-whose-reply
 TEST_F(ElectionOnServers, Row26AnAmbiguousCreateIsFoundAgainAndNotRepeated) {
   const Member leader = join("leader");
   TcpProxy proxy{ensemble.port(0)};
@@ -253,6 +260,7 @@ TEST_F(ElectionOnServers, Row26AnAmbiguousCreateIsFoundAgainAndNotRepeated) {
   EXPECT_TRUE(until([&] { return a.left; }));
 }
 
+// shows: readme/cut-off
 TEST_F(ElectionOnServers, ACutOffLeaderStopsBeforeItsSuccessorBegins) {
   TcpProxy proxy{ensemble.port(0)};
   const Member a = joinThrough(proxy.host(), "a");
@@ -269,6 +277,7 @@ TEST_F(ElectionOnServers, ACutOffLeaderStopsBeforeItsSuccessorBegins) {
   EXPECT_TRUE(until([&] { return a->count<StoodBy>() == 1; }));
 }
 
+// shows: readme/leaves-next-takes
 TEST_F(ElectionOnServers, LeavingHandsOverAtOnce) {
   const Member a = join("a");
   const Member b = join("b");
@@ -289,6 +298,7 @@ TEST_F(ElectionOnServers, Row05AForeignPersistentChildIsIgnoredAndNamed) {
   EXPECT_EQ(a->count<ForeignChildIgnored>(), 1U);
 }
 
+// shows: S7
 TEST(ElectionAcrossARollOver, Row14TokensGrowWhenTheZxidRollsOver) {
   EnsembleOptions options;
   options.properties = {{"zookeeper.testingonly.initialZxid", "4294967232"}};

@@ -71,6 +71,7 @@ class BillingOnPostgresql : public BillingGateway {
   int stored() const { return std::stoi(world_.ask("SELECT count(*) FROM tenure_message")); }
 };
 
+// shows: S10, sending/accepted-event-lost, sending/left-behind-sent
 TEST_F(BillingOnPostgresql, LosesNoAcceptedEventAndKeepsEachAccountsOrderThroughAnOutageAndKills) {
   Program first = start(url());
   ASSERT_TRUE(awaitStored(200)) << first.output();
@@ -110,6 +111,7 @@ TEST_F(BillingOnPostgresql, LosesNoAcceptedEventAndKeepsEachAccountsOrderThrough
             "0");
 }
 
+// shows: sending/service-starts-queue, sending/service-says-sigterm
 TEST_F(BillingGateway, TellsWhatSigtermLeavesInTheSpoolAndTheNextStartSendsIt) {
   const std::filesystem::path folder = folder_ / "not-there-yet";
   const std::string queue = "sqlite:" + (folder / "queue.db").string();

@@ -48,6 +48,7 @@ TEST_F(Examples, HelloWithoutServersSaysHowItIsUsed) {
   EXPECT_EQ(hello.output().rfind("usage: hello_leader HOST:PORT", 0), 0U) << hello.output();
 }
 
+// shows: start/examples-table-says, rabbitmq-to-postgresql/nothing-lost-doubled
 TEST_F(Examples, InvoicesAreNumberedWithoutAGapAndNoneIsWrittenTwice) {
   Program shop = run("invoice_postgres");
   ASSERT_TRUE(shop.waitForOutput("message=order-1", 1, std::chrono::seconds{180})) << shop.output();
@@ -60,6 +61,7 @@ TEST_F(Examples, InvoicesAreNumberedWithoutAGapAndNoneIsWrittenTwice) {
             "invoice 3: 40 cents from Ada\n");
 }
 
+// shows: start/examples-table-says
 TEST_F(Examples, EventsThatArriveOutOfOrderTakeEffectInTheOrderOfTheirNumbers) {
   Program orders = run("order_numbers");
   ASSERT_TRUE(orders.waitForOutput("order-2 is refunded", 1, std::chrono::seconds{180})) << orders.output();
@@ -80,6 +82,7 @@ std::vector<std::string> linesOf(const std::string& output, const std::string& t
   return lines;
 }
 
+// shows: start/examples-table-says
 TEST_F(Examples, TenantsAreImportedBesideEachOtherAndEachOfThemInOrder) {
   Program program = run("tenant_import");
   ASSERT_TRUE(program.waitForOutput("imported ", 12, std::chrono::seconds{120})) << program.output();
@@ -96,6 +99,7 @@ TEST_F(Examples, TenantsAreImportedBesideEachOtherAndEachOfThemInOrder) {
   }
 }
 
+// shows: start/examples-table-says
 TEST_F(Examples, ARunRefreshesForAllWhoWaitedWhenItBegan) {
   Program program = run("cache_refresh");
   ASSERT_TRUE(program.waitForOutput("home refreshed, run 2", 1, std::chrono::seconds{120})) << program.output();
@@ -107,6 +111,7 @@ TEST_F(Examples, ARunRefreshesForAllWhoWaitedWhenItBegan) {
             "home refreshed, run 1\nnews refreshed, run 1\nshop refreshed, run 1\nhome refreshed, run 2\n");
 }
 
+// shows: start/examples-table-says
 TEST_F(Examples, TheGatewaySendsAllOfItsEventsAndEnds) {
   Program gateway = run("billing_gateway");
 
@@ -126,6 +131,7 @@ TEST_F(Examples, TheCounterRunsOnAServerOfItsOwn) {
       << program.output();
 }
 
+// shows: start/examples-table-says
 TEST_F(Examples, TheCounterLeavesOutNoNumberAcrossAHandover) {
   Program first = counter("first");
   ASSERT_TRUE(first.waitForOutput("counted ", 2)) << first.output();
@@ -144,6 +150,7 @@ TEST_F(Examples, TheCounterLeavesOutNoNumberAcrossAHandover) {
       << second.output();
 }
 
+// shows: bring-a-store/example-runs-ledger
 TEST_F(Examples, TheLedgerRunsOnAStoreOfItsOwn) {
   Program program = run("append_file_store");
   ASSERT_TRUE(program.waitForOutput("ben 2,", 1, std::chrono::seconds{120})) << program.output();
@@ -157,6 +164,7 @@ TEST_F(Examples, TheLedgerRunsOnAStoreOfItsOwn) {
       << program.output();
 }
 
+// shows: bring-a-store/example-runs-ledger
 TEST_F(Examples, TheLedgerLosesNoCoinAcrossAHandover) {
   Program first = ledger("first");
   ASSERT_TRUE(first.waitForOutput("moved a coin", 2)) << first.output();

@@ -37,6 +37,7 @@ TEST(Chaos, OnPostgresqlNothingIsLostDoubledOrSwapped) {
   EXPECT_THAT(result.struck, SizeIs(options.kinds.size()));
 }
 
+// shows: rabbitmq-to-postgresql/nothing-lost-doubled
 TEST(Chaos, FromRabbitmqToPostgresqlNothingIsLostDoubledOrSwapped) {
   const RoundOptions options =
       roundOn(StorageKind::rabbitmqAndPostgresql,
@@ -59,6 +60,7 @@ RoundResult runBadRound(const RoundOptions& options) {
 }
 
 /// Stale leaders that do not see their lease end, in the middle of batches.
+// shows: proof/chaos-finds-nothing
 TEST(Chaos, OnPostgresqlAFenceThatLetsEverybodyPassIsFound) {
   RoundOptions options = roundOn(StorageKind::postgresql, {FaultKind::freezeSuccession});
   options.arena.fence = false;
@@ -72,6 +74,7 @@ TEST(Chaos, OnPostgresqlAFenceThatLetsEverybodyPassIsFound) {
   EXPECT_THAT(result.report.counts, Contains(Key(Rule::fencePassed))) << describe(result);
 }
 
+// shows: rabbitmq-to-postgresql/nothing-lost-doubled, proof/chaos-finds-nothing
 TEST(Chaos, FromRabbitmqToPostgresqlForgottenIdsAreFound) {
   RoundOptions options = roundOn(StorageKind::rabbitmqAndPostgresql, {FaultKind::endBrokerConnections});
   options.arena.dedup = false;

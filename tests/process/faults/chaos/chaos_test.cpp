@@ -34,6 +34,7 @@ TEST(Schedule, DealsEveryKindBeforeAnyAgain) {
   EXPECT_THAT(dealt, SizeIs(kinds.size()));
 }
 
+// shows: S2, proof/chaos-finds-nothing
 TEST(Chaos, EveryKindOfFaultLosesNothingDoublesNothingAndKeepsTheOrder) {
   RoundOptions options;
   options.arena.seed = 20260504;
@@ -74,12 +75,14 @@ RoundOptions staleLeaders(bool fence) {
   return options;
 }
 
+// shows: S1
 TEST(Chaos, StaleLeadersDoNoHarmBehindTheFence) {
   const RoundResult result = runRound(staleLeaders(true));
 
   EXPECT_TRUE(result.good()) << describe(result);
 }
 
+// shows: S1
 TEST(Chaos, TheSameWorkloadWithoutTheFenceIsRejected) {
   const RoundResult result = runRound(staleLeaders(false));
 

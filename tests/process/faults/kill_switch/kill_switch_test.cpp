@@ -256,6 +256,7 @@ std::set<std::string> allPoints() {
   return points;
 }
 
+// shows: S2, proof/kill-switch-loses
 TEST_F(KillSwitchRun, BeforeAndAfterEveryStepNothingIsLostDoubledOrSwapped) {
   const std::size_t kills = killsOr(200);
 
@@ -269,6 +270,7 @@ TEST_F(KillSwitchRun, BeforeAndAfterEveryStepNothingIsLostDoubledOrSwapped) {
   }
 }
 
+// shows: S3, proof/kill-switch-loses
 TEST_F(KillSwitchRun, WithLanesTheSame) {
   killAll(StorageKind::sqlite, 3, killsOr(20));
 
@@ -281,18 +283,21 @@ TEST_F(KillSwitchRun, WithNumbersThatComeInAnyOrderTheSame) {
   expectThatPromisesWereKept();
 }
 
+// shows: scheduled/nothing-lost-doubled
 TEST_F(KillSwitchRun, WithMessagesThatWaitForTheirTimeTheSame) {
   killAll(StorageKind::sqlite, 0, killsOr(20), With::times);
 
   expectThatPromisesWereKept();
 }
 
+// shows: scheduled/nothing-lost-doubled
 TEST_F(KillSwitchRun, OnPostgresqlWithLanesAndMessagesThatWaitTheSame) {
   killAll(StorageKind::postgresql, 2, killsOr(20), With::times);
 
   expectThatPromisesWereKept();
 }
 
+// shows: proof/kill-switch-loses
 TEST_F(KillSwitchRun, OnPostgresqlTheSame) {
   killAll(StorageKind::postgresql, 0, killsOr(20));
 

@@ -68,10 +68,13 @@ class SendGuide : public testing::Test {
   PostgresWorld world_;
 };
 
+// shows: send/guide-shows-python
 TEST_F(SendGuide, SendsFromPythonWithPsycopg) { expectBothOrNeither({"/usr/bin/python3"}); }
 
+// shows: send/guide-shows-python
 TEST_F(SendGuide, SendsFromASessionOfSqlAlchemy) { expectBothOrNeither({"/usr/bin/python3"}); }
 
+// shows: send/guide-shows-python
 TEST_F(SendGuide, SendsFromNode) {
   // Where Debian has its packages for Node; a Node from elsewhere looks for none there.
   const char* own = std::getenv("NODE_PATH");

@@ -140,6 +140,7 @@ class InvoicedOrders : public OrderService {
   int started_ = 0;
 };
 
+// shows: send/row-effect-both
 TEST_F(InvoicedOrders, HaveARowAndOneInvoiceOrNeitherWhicheverProcessIsKilled) {
   const std::uint64_t seed = freshSeed();
   SCOPED_TRACE("seed " + std::to_string(seed));
@@ -170,6 +171,7 @@ TEST_F(InvoicedOrders, HaveARowAndOneInvoiceOrNeitherWhicheverProcessIsKilled) {
     EXPECT_EQ(world_.ask("SELECT count(*) FROM orders WHERE id = '" + id + "'"), "1") << id << " was answered";
 }
 
+// shows: send/row-effect-both
 TEST_F(OrderService, MayBeSentTheSameOrderAgainAndRefusesAnotherUnderItsId) {
   EXPECT_EQ(answersTo({{"o-1", 4990}, {"o-1", 4990}}, shop()), "taken o-1\ntaken o-1\n");
   EXPECT_EQ(world_.ask("SELECT string_agg(convert_from(id, 'UTF8'), ',') FROM tenure_waiting"), "o-1-invoice");
@@ -180,6 +182,7 @@ TEST_F(OrderService, MayBeSentTheSameOrderAgainAndRefusesAnotherUnderItsId) {
   EXPECT_EQ(world_.ask("SELECT count(*) FROM tenure_waiting"), "0");
 }
 
+// shows: send/row-effect-both
 TEST_F(OrderService, RepeatsAnOrderWhoseConnectionWasLost) {
   PostgresSession other = world_.session();
   other.ask("BEGIN; LOCK TABLE orders");
@@ -195,6 +198,7 @@ TEST_F(OrderService, RepeatsAnOrderWhoseConnectionWasLost) {
   EXPECT_EQ(world_.ask("SELECT count(*) FROM orders NATURAL JOIN (SELECT 1 FROM tenure_waiting) AS message"), "1");
 }
 
+// shows: send/row-effect-both
 TEST_F(OrderService, TellsWhatIsMissing) {
   EXPECT_THAT(answersTo({}, "", 1), HasSubstr("expected SHOP=postgresql://"));
   EXPECT_THAT(answersTo({}, "postgresql://shop@127.0.0.1:1/shop", 1), HasSubstr("cannot begin: "));
@@ -203,6 +207,7 @@ TEST_F(OrderService, TellsWhatIsMissing) {
   EXPECT_EQ(answersTo({{"o 1", 1}}, shop()), "refused o 1 1: expected an id and a number of cents\n");
 }
 
+// shows: send/row-effect-both
 TEST_F(OrderService, DoesTheSameOnSqlite) {
   ASSERT_EQ(tenure({"schema", "apply", "--store", "sqlite:" + at("shop.db")}).exit, 0);
   sql("CREATE TABLE orders(id TEXT PRIMARY KEY, cents INT CHECK (cents > 0))", "shop.db");

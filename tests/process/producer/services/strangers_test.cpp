@@ -34,6 +34,7 @@ class AnOpenTransaction : public ToolInElection {
   }
 };
 
+// shows: send/transaction-stays-open
 TEST_F(AnOpenTransaction, ThatHoldsTheFileForTenSecondsHoldsItsLeaderUpAndNoMore) {
   produce("");
   Program replica = consume("a");
@@ -87,6 +88,7 @@ class OnPostgres : public AnOpenTransaction {
   PostgresWorld world_;
 };
 
+// shows: send/transaction-stays-open
 TEST_F(OnPostgres, ThatHoldsARowForTenSecondsHoldsUpItsGroupForALimitedTimeAndNoOther) {
   world_.ask(send("held", "g"));
   world_.ask(send("behind", "g"));
@@ -106,6 +108,7 @@ TEST_F(OnPostgres, ThatHoldsARowForTenSecondsHoldsUpItsGroupForALimitedTimeAndNo
   expectOneTermAndNoAttempt(replica, place());
 }
 
+// shows: send/transaction-stays-open
 TEST_F(OnPostgres, ThatIsSentWhenTheLeaderHasDiedAsleepComesFromItsSuccessor) {
   Program dying = consumer("a");
   ASSERT_TRUE(eventually([&] {

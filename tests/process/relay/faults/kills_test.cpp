@@ -123,6 +123,7 @@ class RelayKills : public testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(From, RelayKills, testing::Values("sqlite", "postgresql", "table"),
                          [](const auto& each) { return std::string(each.param); });
 
+// shows: outbox/relay-dies-before
 TEST_P(RelayKills, AtEveryStepLoseNothingAndKeepEachGroupsOrder) {
   killAtEveryStep();
 

@@ -56,6 +56,7 @@ class RelayOutage : public ToolInElection {
   const std::string name_ = freshQueueName();
 };
 
+// shows: outbox/target-away-attempt
 TEST_F(RelayOutage, OfTheBrokerCostsNoAttemptNoTermAndNoMessage) {
   produce(1, 100);
   Program publisher = relay(broker_->port());
@@ -71,6 +72,7 @@ TEST_F(RelayOutage, OfTheBrokerCostsNoAttemptNoTermAndNoMessage) {
 }
 
 /// TENURE_OUTAGE says for how many seconds; without it three. Meanwhile messages come, and the leader is killed.
+// shows: outbox/target-away-attempt
 TEST_F(RelayOutage, OfMinutesLosesNothingThoughTheLeaderDiesInIt) {
   const char* asked = std::getenv("TENURE_OUTAGE");
   const std::chrono::seconds lasts{asked == nullptr ? 3 : std::stoi(asked)};
@@ -99,6 +101,7 @@ TEST_F(RelayOutage, OfMinutesLosesNothingThoughTheLeaderDiesInIt) {
   expectOneTermWithoutAFailedAttempt(second);
 }
 
+// shows: outbox/confirm-lost-makes
 TEST_F(RelayOutage, BetweenAPublishAndItsConfirmPublishesAgainUnderTheSameIds) {
   TcpProxy proxy(broker_->port());
   Program publisher = relay(proxy.port());

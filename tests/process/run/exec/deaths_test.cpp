@@ -76,6 +76,7 @@ class ExecDeaths : public ToolInElection {
   }
 };
 
+// shows: singleton/command-kills-shim
 TEST_F(ExecDeaths, ACommandThatKillsItsShimIsADeadLetterAndItsNeighboursAreHandled) {
   produce(numbered(3));
   const std::string killer = says("runs") + "; " + withDaemon("kill -9 $PPID; exec sleep 600");
@@ -101,6 +102,7 @@ TEST_F(ExecDeaths, ACommandThatStopsItsShimHoldsNobodyUp) {
   EXPECT_EQ(told(replica, SIGTERM), 0) << replica.output();
 }
 
+// shows: singleton/whichever-shim-supervisor
 TEST_F(ExecDeaths, WithoutSupervisorAndShimNothingOfTheCommandIsLeftWhenTheTermEnds) {
   produce(numbered(1));
   Program replica = consume("a", {"--exec", withDaemon("echo up >>" + at("up") + "; exec sleep 600")});
@@ -113,6 +115,7 @@ TEST_F(ExecDeaths, WithoutSupervisorAndShimNothingOfTheCommandIsLeftWhenTheTermE
   for (const pid_t pid : daemons()) EXPECT_NE(kill(pid, 0), 0) << replica.output();
 }
 
+// shows: singleton/nothing-said-ended
 TEST_F(ExecDeaths, WhatCannotBeProvenGoneEndsTheTermAsUncleanAndTheBarrierHolds) {
   const std::string cell = "/sys/fs/cgroup/freezer/" + election();
   if (mkdir(cell.c_str(), 0755) != 0) GTEST_SKIP() << "needs freezer: no control group of version 1 is ours to freeze";
@@ -130,6 +133,7 @@ TEST_F(ExecDeaths, WhatCannotBeProvenGoneEndsTheTermAsUncleanAndTheBarrierHolds)
   EXPECT_TRUE(eventually([&] { return rmdir(cell.c_str()) == 0; }));
 }
 
+// shows: singleton/whichever-shim-supervisor
 TEST_F(ExecDeaths, KillingToolAndShimEndsTheCommandBeforeTheSuccessorStartsIt) {
   produce(numbered(1));
   const Arguments exec{"--exec", withDaemon("echo up >>" + at("up") + "; exec sleep 600")};
@@ -144,6 +148,7 @@ TEST_F(ExecDeaths, KillingToolAndShimEndsTheCommandBeforeTheSuccessorStartsIt) {
   EXPECT_EQ(contents("beside"), "");
 }
 
+// shows: singleton/tenure-killed-blow
 TEST_F(ExecDeaths, KillingAllOfTenureEndsTheCommandAndTheBarrierHolds) {
   produce(numbered(1));
   const Arguments exec{"--exec",
@@ -164,6 +169,7 @@ TEST_F(ExecDeaths, KillingAllOfTenureEndsTheCommandAndTheBarrierHolds) {
   EXPECT_THAT(successor.output(), HasSubstr(" how=limit ")) << "nobody has proven anything";
 }
 
+// shows: singleton/tenure-killed-blow
 TEST_F(ExecDeaths, WhatAllOfTenureLeftInAControlGroupIsEndedBeforeTheSuccessorsCommandStarts) {
   if (!ControlGroup::make(getpid())) GTEST_SKIP() << "needs control-group: none of version 2 is ours to make here";
   produce(numbered(1));

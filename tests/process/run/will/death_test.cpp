@@ -18,6 +18,7 @@ class Death : public WillTest, public testing::WithParamInterface<const char*> {
   }
 };
 
+// shows: design/last-will-successor
 TEST_P(Death, IsFollowedByASuccessorThatWaitsForNothing) {
   Program& leader = startLeader({order()});
   Program& successor = startStandby();
@@ -35,6 +36,7 @@ INSTANTIATE_TEST_SUITE_P(Every, Death, testing::Values("kill", "segv", "abort", 
 
 using LastWill = WillTest;
 
+// shows: design/last-will-successor
 TEST_F(LastWill, ADeathByTheOutOfMemoryKillerIsFollowedAsAnyOther) {
   const std::optional<MemoryGroup> group = MemoryGroup::make(std::size_t{256} << 20U);
   if (!group) GTEST_SKIP() << "needs memory-group: none is ours to make here";
@@ -62,6 +64,7 @@ TEST_F(LastWill, AStandbysDeathTakesItOutOfTheLineAtOnce) {
   EXPECT_TRUE(view().marker.busy);
 }
 
+// shows: readme/killed
 TEST_F(LastWill, FiftyKillsInARowLeaveNoProcessAndNoZnode) {
   std::vector<std::int64_t> helpers;
   Program* leader = &startLeader();

@@ -12,6 +12,7 @@ using testing::Not;
 
 using LastWillHelper = WillTest;
 
+// shows: design/speaks-replica-lives
 TEST_F(LastWillHelper, NeverConnectsWhileTheProcessLivesNotEvenFrozen) {
   TcpProxy proxy(Ensemble::shared().port(0));
   Program& leader = startLeader({"hosts=" + proxy.host(), "session-ms=3000", "barrier-ms=0"});
@@ -27,6 +28,7 @@ TEST_F(LastWillHelper, NeverConnectsWhileTheProcessLivesNotEvenFrozen) {
   EXPECT_GE(proxy.accepted(), 2U) << "or the proxy would have missed it before, too";
 }
 
+// shows: design/found-installed-missing
 TEST_F(LastWillHelper, KilledFirstItIsMissedAndTheSessionExpiresAsEver) {
   Program& leader = startLeader({"session-ms=3000"});
   Program& successor = startStandby();
@@ -42,6 +44,7 @@ TEST_F(LastWillHelper, KilledFirstItIsMissedAndTheSessionExpiresAsEver) {
   EXPECT_TRUE(waitedAtTheBarrier(successor)) << successor.output();
 }
 
+// shows: design/found-installed-missing
 TEST_F(LastWillHelper, MissingItIsSaidOnceAndTheReplicaLeadsAllTheSame) {
   Program& leader = startLeader({"helper=/nowhere/tenure-last-will"});
 
@@ -67,10 +70,12 @@ TEST_F(LastWillHelper, NotWantedItIsNotStarted) {
   EXPECT_EQ(occurrences(leader.output(), " last_will_off "), 1U) << leader.output();
 }
 
+// shows: design/signals-taken-run
 TEST_F(LastWillHelper, WithoutAWordItIsStartedWhereTheSignalsAreTaken) {
   EXPECT_GT(helperOf(startLeader({"use=unsaid"})), 0);
 }
 
+// shows: design/signals-taken-run
 TEST_F(LastWillHelper, WithoutAWordItIsNotStartedByRunAndThatIsSaid) {
   Program& leader = start({"use=unsaid", "calls=run"});
   ASSERT_TRUE(leader.waitForOutput(" inaugurated ")) << leader.output();
@@ -86,6 +91,7 @@ TEST_F(LastWillHelper, WithoutAWordAndNotFoundItIsSaidWhereItWasLookedFor) {
   EXPECT_THAT(leader.output(), testing::ContainsRegex("info last_will_off [^\n]*/test_programs/tenure-last-will"));
 }
 
+// shows: design/signals-taken-run
 TEST_F(LastWillHelper, MayBeReapedByAHostThatWaitsForAnyChild) {
   Program& leader = startLeader({"reaps=all"});
   Program& successor = startStandby({"reaps=all"});
@@ -136,6 +142,7 @@ TEST_F(LastWillHelper, ForksThatHoldTheCandidatesDescriptorsHideNoDeathButKeepTh
   kill(copy, SIGKILL);
 }
 
+// shows: security/command-inherits-socket
 TEST_F(LastWillHelper, ACommandOfTheCareerInheritsNothingOfIt) {
   Program& leader = startLeader({order()});
   give("list");

@@ -26,6 +26,7 @@ class WillTimeouts : public WillTest, public testing::WithParamInterface<std::ch
   }
 };
 
+// shows: L1, design/last-will-successor
 TEST_P(WillTimeouts, AKilledLeadersSuccessorWaitsForNothing) {
   for (int trial = 0; trial < 10; ++trial) {
     const auto with = settings("orders-" + std::to_string(trial));

@@ -81,6 +81,7 @@ TEST_F(ToolsWill, AKilledReplicasCommandIsGoneBeforeTheSuccessorLeads) {
   EXPECT_EQ(verdict(), "gone");
 }
 
+// shows: design/cannot-prove-nothing
 TEST_F(ToolsWill, WithoutProofThatTheCommandIsGoneTheMarkerStaysBusy) {
   produce(numbered(1));
   const Arguments exec{"--exec", leavesADaemon(), "--barrier", "100ms"};
@@ -137,6 +138,7 @@ TEST_F(ToolsWill, OneFreezeDoesNotMakeLaterKillsCostTheBarrier) {
   }
 }
 
+// shows: design/found-installed-missing
 TEST_F(ToolsWill, IsFoundWhereItIsInstalled) {
   produce(numbered(1));
   Program install({"cmake", "--install", TENURE_BINARY_DIR, "--prefix", at("prefix")}, at("install"));

@@ -33,6 +33,7 @@ class Check : public ToolInElection {
   }
 };
 
+// shows: operations/tenure-check-looks, operations/tells-how-message
 TEST_F(Check, OfSoundServersExitsZeroAndMakesNothingAnywhere) {
   PostgresWorld postgres;
   RedisServer redis;
@@ -60,6 +61,7 @@ TEST_F(Check, OfSoundServersExitsZeroAndMakesNothingAnywhere) {
   EXPECT_TRUE(root.error().is(Errc::notFound)) << root.error().message();
 }
 
+// shows: operations/tenure-check-looks
 TEST_F(Check, GoesOnPastWhatIsAwayAndExits69) {
   PostgresWorld postgres;
 
@@ -70,6 +72,7 @@ TEST_F(Check, GoesOnPastWhatIsAwayAndExits69) {
                                 HasSubstr("0 REFUSED, 1 NOT SEEN")));
 }
 
+// shows: operations/exit-codes-json
 TEST_F(Check, SaysInJsonWhatAReplicaWouldRefuseAndExits78) {
   RedisServer careless({"--appendonly", "no"});
 
@@ -85,6 +88,7 @@ TEST_F(Check, SaysInJsonWhatAReplicaWouldRefuseAndExits78) {
   EXPECT_EQ((*refused)["name"], "appendonly");
 }
 
+// shows: operations/exit-codes-json
 TEST_F(Check, WarnsWithExitOne) {
   RabbitWorld rabbit;
   ASSERT_TRUE(rabbit.sink()->append(std::vector{NewMessage{MessageId{"a"}, {}, "body", {}}}).has_value());
@@ -95,6 +99,7 @@ TEST_F(Check, WarnsWithExitOne) {
   EXPECT_THAT(run.output, AllOf(HasSubstr("x-dead-letter-exchange"), HasSubstr("1 messages wait")));
 }
 
+// shows: operations/tells-whether-store
 TEST_F(Check, SaysWhenTheQueueBelongsToAnotherElectionOrTheFenceToAnotherEnsemble) {
   produce(numbered(3));
   Program replica = consume("first");
@@ -147,6 +152,7 @@ TEST_F(Check, NeverShowsAPassword) {
   EXPECT_EQ(check({"--store", urlOf(redis)}, {"TENURE_REDIS_PASSWORD=wonderland"}).exit, 0);
 }
 
+// shows: operations/exit-codes-json
 TEST_F(Check, WithoutTheElectionsDigestSaysThatItMayNotLookAndExits77) {
   const std::string right = "TENURE_DIGEST=owner:s3cret";
   produce(numbered(1));

@@ -81,6 +81,7 @@ class Alerting : public ToolInElection {
   int asked_ = 0;
 };
 
+// shows: watch/real-prometheus-fires, watch/prometheus-text-format
 TEST_F(Alerting, NobodyLeadsFiresWhenTheLeaderIsKilledAndEndsWithTheNext) {
   produce(numbered(1));
   Program first = serve("first");
@@ -96,6 +97,7 @@ TEST_F(Alerting, NobodyLeadsFiresWhenTheLeaderIsKilledAndEndsWithTheNext) {
   EXPECT_TRUE(becomesFiring("TenureNobodyLeads", false));
 }
 
+// shows: watch/real-prometheus-fires
 TEST_F(Alerting, QueueStandsFiresForAnOldMessage) {
   produce(numbered(1));
   Program first = serve("first", {"--exec", "false", "--retry-base", "1h", "--retry-max", "1h"});

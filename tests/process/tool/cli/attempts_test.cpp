@@ -43,6 +43,7 @@ class SmallDisk {
   const std::string path_;
 };
 
+// shows: operations/full-disk-costs
 TEST_F(Attempts, AFullDiskCostsNoMessageAnAttempt) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root: only root can make a small file system";
   SmallDisk disk(at("disk"));
@@ -78,6 +79,7 @@ TEST_F(Attempts, AFullDiskCostsNoMessageAnAttempt) {
   EXPECT_EQ(told(two, SIGTERM), 0);
 }
 
+// shows: messages/max-attempts-three
 TEST_F(Attempts, ThreeAttemptsAreThreeRunsOfACommandThatKillsItsReplica) {
   produce("{\"id\":\"killer\",\"body\":\"b\"}\n{\"id\":\"sound\",\"body\":\"b\"}\n");
   const std::string killing = "test $TENURE_MESSAGE_ID = sound && exec touch " + at("sound") + "; echo run >> " +
@@ -97,6 +99,7 @@ TEST_F(Attempts, ThreeAttemptsAreThreeRunsOfACommandThatKillsItsReplica) {
   EXPECT_THAT(letters.output, Not(HasSubstr("sound")));
 }
 
+// shows: operations/exec-looks-command
 TEST_F(Attempts, ACommandThatIsNotThereIsExit78BeforeTheFirstMessage) {
   produce(numbered(3));
 
@@ -111,6 +114,7 @@ TEST_F(Attempts, ACommandThatIsNotThereIsExit78BeforeTheFirstMessage) {
               AllOf(HasSubstr("waiting       3 "), HasSubstr("dead letters  0"), HasSubstr("retrying      0")));
 }
 
+// shows: operations/exec-looks-command
 TEST_F(Attempts, ACommandThatTheShellDoesNotFindIsExit78AndNoMessageDies) {
   produce(numbered(3));
   for (const char* command : {"exec snd-mail --to x", "test -n x && snd-mail", "test -n x && /etc/passwd"}) {
@@ -122,6 +126,7 @@ TEST_F(Attempts, ACommandThatTheShellDoesNotFindIsExit78AndNoMessageDies) {
               AllOf(HasSubstr("waiting       3 "), HasSubstr("dead letters  0"), HasSubstr("retrying      0")));
 }
 
+// shows: operations/exec-looks-command
 TEST_F(Attempts, OnceTheCommandHasSucceeded127IsTheMessagesOwn) {
   produce(numbered(2));
   Program replica = consume("a", {"--exec", "test $TENURE_MESSAGE_ID = m-1 || exit 127", "--max-attempts", "1"});
@@ -130,6 +135,7 @@ TEST_F(Attempts, OnceTheCommandHasSucceeded127IsTheMessagesOwn) {
   EXPECT_EQ(told(replica, SIGTERM), 0);
 }
 
+// shows: operations/too-many-dead
 TEST_F(Attempts, TooManyDeadLettersInARowStopTheConsumerUntilItIsResumed) {
   produce(numbered(60));
   const std::string command = "test -e " + at("mended");

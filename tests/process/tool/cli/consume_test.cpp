@@ -16,6 +16,7 @@ using testing::StartsWith;
 
 class Consume : public ToolInElection {};
 
+// shows: readme/winner-alone-consumes
 TEST_F(Consume, AppliesEveryMessageOnceInOrderAndLeavesWhenTold) {
   produce(numbered(300));
   Program replica = consume("a");
@@ -44,6 +45,7 @@ TEST_F(Consume, TheStatusFileSaysWhoLeadsUnderWhichToken) {
   EXPECT_EQ(status()["state"], "left");
 }
 
+// shows: operations/sighup-reads-log
 TEST_F(Consume, SighupReadsTheLogLevelAgainAndAWrongOneChangesNothing) {
   const auto configure = [&](const std::string& level) { std::ofstream(at("c.toml")) << "log-level = " << level; };
   produce(numbered(10));
@@ -91,6 +93,7 @@ TEST_F(Consume, ARefusedStatementIsExit78AndConsumesNothing) {
   EXPECT_THAT(tenure({"queue", "stats", "--queue", queue()}).output, HasSubstr("waiting       3 "));
 }
 
+// shows: exactly-once/statement-prepared-before
 TEST_F(Consume, AStatementThatDoesNotCompileIsExit78AndKillsNoMessageHoweverOftenItIsTried) {
   produce(numbered(3));
   for (const auto& [statement, complaint] : std::vector<std::pair<std::string, std::string>>{
@@ -113,6 +116,7 @@ TEST_F(Consume, AStatementThatDoesNotCompileIsExit78AndKillsNoMessageHoweverOfte
   EXPECT_EQ(sql("SELECT max(attempt) FROM ledger"), "1");
 }
 
+// shows: exactly-once/statement-prepared-before
 TEST_F(Consume, AStatementThatDoesNotCompileIsToldBeforeTheFirstMessage) {
   produce("");
   Program replica = start(inElection("consume", {"--queue", queue(), "--sql", "selekt 1"}), "empty");
@@ -145,6 +149,7 @@ TEST_F(Consume, OtherCommandsDieOfASignalAsAnyToolDoes) {
   close(keptOpen);
 }
 
+// shows: urls/same-kind-mistake
 TEST_F(Consume, WithoutItsSupervisorItAsksToBeStartedAgain) {
   produce(numbered(1));
   Program replica = consume("a", {"--exec", "kill -9 $(ps -o ppid= -p $PPID); exit 75", "--retry-base", "1ms"});
@@ -304,6 +309,7 @@ TEST_F(Consume, Row29And31BytesPassThroughAsTheyAre) {
   EXPECT_EQ(sql("SELECT id || grp || body FROM ledger WHERE n = 2"), "'); DROP TABLE ledger;--'\"%;\xe2\x82\xac'");
 }
 
+// shows: exactly-once/known-dropped-without
 TEST_F(Consume, Row30AnIdThatComesAgainIsDroppedAndWithAnotherBodyDead) {
   produce(
       "{\"id\":\"same\",\"body\":\"one\"}\n{\"id\":\"same\",\"body\":\"one\"}\n{\"id\":\"same\",\"body\":\"two\"}\n{"
@@ -327,6 +333,7 @@ TEST_F(Consume, Row34AFullLogStopsNothing) {
   EXPECT_EQ(told(replica, SIGTERM), 0);
 }
 
+// shows: start/every-option-may, operations/flag-wins-over
 TEST_F(Consume, TakesItsOptionsFromAFileAndTheEnvironment) {
   produce(numbered(2));
   write("tenure.toml",
@@ -339,6 +346,7 @@ TEST_F(Consume, TakesItsOptionsFromAFileAndTheEnvironment) {
   EXPECT_EQ(sql("SELECT DISTINCT body FROM ledger"), "it's, [1]");
 }
 
+// shows: operations/queue-refused-another
 TEST_F(Consume, OneQueueBelongsToOneElection) {
   produce(numbered(1));
   Program owner = consume("owner");
@@ -351,6 +359,7 @@ TEST_F(Consume, OneQueueBelongsToOneElection) {
   EXPECT_EQ(exitOf(thief), 78) << thief.output();
 }
 
+// shows: exactly-once/producer-keeps-producers
 TEST_F(Consume, ProducersMayNumberTheirMessagesAlikeAndEachOnesRepeatIsDropped) {
   produce("");
   for (const std::string producer : {"shop", "till", "shop"}) {
@@ -366,6 +375,7 @@ TEST_F(Consume, ProducersMayNumberTheirMessagesAlikeAndEachOnesRepeatIsDropped) 
   EXPECT_EQ(sql("SELECT group_concat(id) FROM ledger"), "shop/1,till/1");
 }
 
+// shows: exactly-once/exec-runs-command, operations/command-inherit-our
 TEST_F(Consume, ExecGivesBodyAndEnvironmentButNoSecret) {
   produce(R"({"id":"m-1","group":"g","body":"hello"})");
   Program replica =

@@ -31,6 +31,7 @@ class CoreDumps : public Tool {
   }
 };
 
+// shows: operations/crash-leaves-core
 TEST_F(CoreDumps, Row40HoldNoPasswordBecauseThereAreNone) {
   if (!leavesThePassword("asked", {"TENURE_CORE_DUMPS=1"}))
     GTEST_SKIP() << "needs core-files: cores go elsewhere on this machine";

@@ -33,6 +33,7 @@ TEST_F(Credentials, Row19SaslIsNoOptionOfThisBuildAndRefusedAtTheStart) {
   }
 }
 
+// shows: operations/require-tls-refuses
 TEST_F(Credentials, Row23ADigestInClearIsWarnedOfAndRefusedWhereTlsIsRequired) {
   write("digest", "tenure:" + secret_ + "\n");
   const std::vector<std::string> far{"consume", "--zookeeper", "zk.invalid:2181", "--election", "e", "--queue", queue(),
@@ -85,6 +86,7 @@ TEST_F(Credentials, Row40WhatLibrariesSayOfAWrongPasswordDoesNotHoldIt) {
   }
 }
 
+// shows: security/log-status-list
 TEST_F(Credentials, Row40NeitherLogNorStatusNorWhomItStartsHoldTheDigest) {
   produce(numbered(3));
   Program replica = consume(
@@ -113,6 +115,7 @@ TEST_F(Credentials, Row40NeitherLogNorStatusNorWhomItStartsHoldTheDigest) {
 }
 
 /// A slip that nobody would see before a leadership was won and a fence claimed.
+// shows: operations/missing-password-file
 TEST_F(Credentials, Row20WhatIsMissingForABrokerIsSaidBeforeAReplicaEnrols) {
   write("password", "sesame\n");
   const auto refusal = [&](const std::string& url) {

@@ -34,6 +34,7 @@ class Delivered : public ToolInElection {
   }
 };
 
+// shows: messages/exactly-once-effect
 TEST_F(Delivered, ExactlyOnceStartsTheHandlerAgain) {
   EXPECT_EQ(startsAcrossAKill("exactly-once"), "m-1 m-2 m-2 m-3 ");
 }

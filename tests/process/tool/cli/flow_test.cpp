@@ -45,6 +45,7 @@ TEST_F(Flow, ARunThatIsKilledIsRepeatedOnceForAllWhoWaitByThen) {
   EXPECT_EQ(sql("SELECT count(*) FROM tenure_message"), "0");
 }
 
+// shows: operations/sighup-reads-log
 TEST_F(Flow, TheLimitsFileIsReadAgainOnSighup) {
   write("limits", "queue 1/h\n");
   produce(numbered(3));

@@ -84,6 +84,7 @@ class Handovers : public ToolInElection {
   int produced_ = 0;
 };
 
+// shows: messages/store-source-ensemble
 TEST_F(Handovers, InQuickSuccessionWithLanesSuspectNobodyAndCostNoAttempt) {
   sql("DROP TABLE ledger; CREATE TABLE ledger(n INTEGER PRIMARY KEY, id CHECK(id <> 'bad'), grp, body, token, "
       "attempt)");

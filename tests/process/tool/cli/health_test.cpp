@@ -19,6 +19,7 @@ class HealthChecks : public ToolInElection {
   }
 };
 
+// shows: watch/leader-200-leader, watch/consume-run-relay
 TEST_F(HealthChecks, TellLeaderAndStandbyApartAndFollowAFailover) {
   produce(numbered(2));
   Program first = serve("first");
@@ -40,6 +41,7 @@ TEST_F(HealthChecks, TellLeaderAndStandbyApartAndFollowAFailover) {
   EXPECT_TRUE(becomes("first", "/standby", 200)) << "the socket of the killed process is in nobody's way";
 }
 
+// shows: watch/leader-200-leader
 TEST_F(HealthChecks, TellAFrozenLeaderWhenItWakesUp) {
   produce(numbered(1));
   Program first = serve("first");
@@ -80,6 +82,7 @@ TEST_F(HealthChecks, AnswerWithoutZooKeeper) {
   EXPECT_EQ(told(alone, SIGTERM), 0) << alone.output();
 }
 
+// shows: watch/status-json-tenure
 TEST_F(HealthChecks, StatusIsThatOfTheToolAndOfTheReplica) {
   produce(numbered(2));
   Program first = serve("first");
@@ -95,6 +98,7 @@ TEST_F(HealthChecks, StatusIsThatOfTheToolAndOfTheReplica) {
   EXPECT_THAT(ask("first", "/leader").body, HasSubstr(", paused"));
 }
 
+// shows: watch/metrics-every-series
 TEST_F(HealthChecks, MetricsAreThoseOfWhatTheReplicaDoes) {
   produce(numbered(5));
   Program first = serve("first");
@@ -124,6 +128,7 @@ TEST_F(HealthChecks, MetricsAreThoseOfWhatTheReplicaDoes) {
   })) << ask("second", "/metrics").body;
 }
 
+// shows: watch/waits-queue-told
 TEST_F(HealthChecks, FiguresOfTheQueueAreShownByTheLeaderAlone) {
   produce(numbered(2));
   Program former = serve("former");
@@ -144,6 +149,7 @@ TEST_F(HealthChecks, FiguresOfTheQueueAreShownByTheLeaderAlone) {
   EXPECT_THAT(ask("second", "/metrics").body, testing::Not(HasSubstr("tenure_queue_waiting")));
 }
 
+// shows: watch/metrics-file-replica
 TEST_F(HealthChecks, AMetricsFileLastsAsLongAsItsReplica) {
   produce(numbered(1));
   const auto metrics = [&] {
@@ -165,6 +171,7 @@ TEST_F(HealthChecks, AMetricsFileLastsAsLongAsItsReplica) {
   EXPECT_TRUE(leads(unwritable)) << "the work goes on";
 }
 
+// shows: watch/consume-run-relay
 TEST_F(HealthChecks, AreAnsweredByTheOtherReplicasAsWell) {
   produce(numbered(1));
   Program command =

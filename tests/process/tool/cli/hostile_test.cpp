@@ -67,6 +67,7 @@ class Strangers : public ToolInElection {
   const std::uint16_t port_ = freePorts(1).front();
 };
 
+// shows: watch/two-thousand-strangers
 TEST_F(Strangers, TwoThousandOfThemDisturbNeitherTheElectionNorTheMemory) {
   produce(numbered(3));
   Program leader = consume("leader", {"--http", address()});

@@ -29,6 +29,7 @@ class Letters : public ToolInElection {
   }
 };
 
+// shows: messages/dead-block-holds
 TEST_F(Letters, ABlockedQueueSaysByWhomAndGoesOnWhenItIsReleased) {
   produce(numbered(3));
   const Arguments blocking{"--exec",         "test \"$TENURE_MESSAGE_ID\" != m-2 && echo x >> " + at("done"),
@@ -61,6 +62,7 @@ TEST_F(Letters, ABlockedQueueSaysByWhomAndGoesOnWhenItIsReleased) {
   EXPECT_EQ(tenure(onQueue({"queue", "failing"})).exit, 1);
 }
 
+// shows: messages/dead-letters-listed
 TEST_F(Letters, AreShownWithHeadersAndBodyToPeopleAndToScripts) {
   deadLetterAll("{\"id\":\"m\",\"group\":\"g\",\"body\":\"one\\u001b\\ntwo\",\"headers\":{\"type\":\"order\"}}\n", 1);
   const auto listed = nlohmann::json::parse(letters("list", {"--json"}).output);
@@ -95,6 +97,7 @@ TEST_F(Letters, WhatIsNamedTwiceOrNotThereIsSaid) {
   EXPECT_EQ(letters("purge", {"--all", "2"}).exit, 64);
 }
 
+// shows: messages/dead-letters-listed
 TEST_F(Letters, AreChosenByGroupAndByAge) {
   deadLetterAll("{\"id\":\"a\",\"group\":\"one\",\"body\":\"b\"}\n{\"id\":\"b\",\"group\":\"two\",\"body\":\"b\"}\n",
                 2);
@@ -105,6 +108,7 @@ TEST_F(Letters, AreChosenByGroupAndByAge) {
   EXPECT_EQ(letters("list", {"--group", "one"}).output, "");
 }
 
+// shows: messages/log-success-happened
 TEST_F(Letters, TheLogHasEveryAttempt) {
   produce(numbered(2));
   Program replica = consume("a", {"--exec", "test \"$TENURE_MESSAGE_ID$TENURE_ATTEMPT\" != m-21", "--retry-base", "1ms",

@@ -21,6 +21,7 @@ class Listing : public ToolInElection {
   }
 };
 
+// shows: operations/tenure-list-shows
 TEST_F(Listing, TellsWhoLeadsEachElectionAndWhatWaitsInEachQueue) {
   produce(numbered(3));
   Program first = replica("first");
@@ -50,6 +51,7 @@ TEST_F(Listing, TellsWhoLeadsEachElectionAndWhatWaitsInEachQueue) {
   EXPECT_EQ(left["paused"]["by"], "lena");
 }
 
+// shows: operations/tenure-list-shows
 TEST_F(Listing, SaysWhatIsAbsent) {
   EXPECT_EQ(tenure({"list", "--zookeeper", Ensemble::shared().hosts(), "--root", "/absent"}).exit, 1);
   const Run nothing = tenure({"list"});

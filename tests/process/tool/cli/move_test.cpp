@@ -31,6 +31,7 @@ class Moves : public ToolInElection {
   int heirs_ = 0;
 };
 
+// shows: operations/queue-refused-another
 TEST_F(Moves, AreRefusedWhileTheOldElectionHasALeaderAndThenTheNewOneConsumesOn) {
   produce(numbered(3));
   Program old = consume("old");
@@ -63,6 +64,7 @@ TEST_F(Moves, AreRefusedWhileTheOldElectionHasALeaderAndThenTheNewOneConsumesOn)
   EXPECT_EQ(told(heirs, SIGTERM), 0);
 }
 
+// shows: operations/queue-refused-another
 TEST_F(Moves, ALeaderThatWasFrozenMeanwhileCommitsNothingAnyMore) {
   produce(numbered(1));
   Program old = consume("old", {"--session-timeout", "4s", "--exec",

@@ -49,6 +49,7 @@ TEST_F(Operator, StatusShowsTheLeaderTheLineAndTheMarker) {
   EXPECT_EQ(tenure(inElection("status")).exit, 1);
 }
 
+// shows: operations/handover-wait-tells
 TEST_F(Operator, HandoverTellsWhoFollowsAndHowSoon) {
   produce(numbered(1));
   Program first = consume("first");
@@ -94,6 +95,7 @@ TEST_F(Operator, HandoverOfAnElectionWithoutALeaderIsNo) {
   EXPECT_EQ(tenure(inElection("handover", {"--wait"})).exit, 1);
 }
 
+// shows: security/signal-another-user
 TEST_F(Operator, Row39AStrangersHandoverIsRefusedByTheServersAndTheLeaderStays) {
   write("owner", "tenure:correct-horse\n");
   write("stranger", "somebody:else\n");
@@ -118,6 +120,7 @@ TEST_F(Operator, Row39AStrangersHandoverIsRefusedByTheServersAndTheLeaderStays) 
   EXPECT_EQ(told(leader, SIGTERM), 0);
 }
 
+// shows: security/signal-another-user
 TEST_F(Operator, Row39ASignalOfAnotherUserIsRefusedByTheKernel) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root: only root can become somebody else";
   produce(numbered(1));
@@ -134,6 +137,7 @@ TEST_F(Operator, Row39ASignalOfAnotherUserIsRefusedByTheKernel) {
   EXPECT_THAT(leader.output(), Not(HasSubstr(" handover_asked ")));
 }
 
+// shows: fence/tenure-fence-show
 TEST_F(Operator, AStoreRefusesAnotherPathUntilItsFenceIsRebased) {
   produce(numbered(1));
   Program before = consume("before");

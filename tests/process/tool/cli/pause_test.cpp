@@ -40,6 +40,7 @@ class Pausing : public ToolInElection {
   nlohmann::json status() { return nlohmann::json::parse(tenure(inElection("status", {"--json"})).output); }
 };
 
+// shows: operations/pause-lets-nothing
 TEST_F(Pausing, NothingBeginsUntilItIsResumedAlsoAfterAFailover) {
   Program first = leader();
   Program second = standby();
@@ -65,6 +66,7 @@ TEST_F(Pausing, NothingBeginsUntilItIsResumedAlsoAfterAFailover) {
   EXPECT_THAT(third.output(), HasSubstr(" resumed "));
 }
 
+// shows: operations/pause-wait-returns
 TEST_F(Pausing, WaitsForWhatIsInHand) {
   produce(numbered(3));
   sql("CREATE TABLE IF NOT EXISTS ledger(n INTEGER PRIMARY KEY, id)");
@@ -84,6 +86,7 @@ TEST_F(Pausing, WaitsForWhatIsInHand) {
   EXPECT_THAT(tenure({"queue", "stats", "--queue", queue()}).output, HasSubstr("waiting       2 "));
 }
 
+// shows: operations/pause-until-ends
 TEST_F(Pausing, EndsByItselfAtItsTime) {
   Program first = leader();
   ASSERT_EQ(pause({"--until", "+4s", "--wait"}).exit, 0) << first.output();
@@ -104,6 +107,7 @@ TEST_F(Pausing, AWaitEndsWithThePause) {
   write("go", "");
 }
 
+// shows: operations/pause-wait-returns
 TEST_F(Pausing, LanesRestAndGoOn) {
   Program first = leader({"--lanes", "3"});
   ASSERT_EQ(pause({"--wait"}).exit, 0) << first.output();
@@ -113,6 +117,7 @@ TEST_F(Pausing, LanesRestAndGoOn) {
   EXPECT_TRUE(ledgerReaches(20)) << first.output();
 }
 
+// shows: operations/pause-wait-returns
 TEST_F(Pausing, ACommandThatRunsIsInHandUntilItEndsAndIsNotStartedAgain) {
   write("work",
         "#!/bin/sh\necho began >> '" + at("starts") + "'\nwhile [ ! -e '" + at("go") + "' ]; do sleep 0.02; done\n");
@@ -134,6 +139,7 @@ TEST_F(Pausing, ACommandThatRunsIsInHandUntilItEndsAndIsNotStartedAgain) {
   EXPECT_TRUE(eventually([&] { return starts() == 2; })) << first.output();
 }
 
+// shows: operations/tenure-status-queue
 TEST_F(Pausing, IsShownToThoseWhoLook) {
   Program first = leader();
   ASSERT_EQ(pause({"--by", "lena", "--why", "moves it", "--until", "+2h", "--wait"}).exit, 0);
@@ -151,6 +157,7 @@ TEST_F(Pausing, IsShownToThoseWhoLook) {
   EXPECT_EQ(nlohmann::json::parse(tenure(asJson).output)["paused"]["by"], "lena");
 }
 
+// shows: operations/pause-lets-nothing
 TEST_F(Pausing, WithoutALeaderItHoldsForTheNext) {
   {
     Program first = leader();

@@ -45,6 +45,7 @@ TEST_F(Produce, ABadLineIsReportedWithItsNumberStopsNothingAndIsExit65) {
   EXPECT_EQ(waiting(), 2);
 }
 
+// shows: numbers/numbered-gives-numbers
 TEST_F(Produce, NumberedAnIdThatWasSentBeforeIsLeftOut) {
   const std::string first = R"({"id":"1","group":"g","body":"a"})"
                             "\n"
@@ -92,6 +93,7 @@ TEST_F(Produce, Row29TakesEmptyLargestAndInvalidUtf8BodiesAndRefusesOneByteTooMa
   EXPECT_THAT(run.output, AllOf(HasSubstr("line 4: payload too large"), HasSubstr("3 stored, 1 bad")));
 }
 
+// shows: security/message-says-read
 TEST_F(Produce, Row31StoresSqlAndControlCharactersAsTheyAre) {
   const Run run = tenure({"produce", "--queue", queue(), "--format", "jsonl"},
                          R"({"id":"'); DROP TABLE x;--\r\n","group":"'\"%;","body":"a\u0000b"})");
@@ -121,6 +123,7 @@ TEST_F(Produce, TakesItsOptionsFromTheEnvironment) {
             "1 stored\n");
 }
 
+// shows: operations/flag-wins-over
 TEST_F(Produce, TakesItsOptionsFromAFileAndAFlagWins) {
   write("tenure.toml",
         "queue = \"" + queue("other.db") + "\"\n[produce]\nqueue = \"" + queue() + "\"\nformat = \"jsonl\"\n");
@@ -147,6 +150,7 @@ TEST_F(Produce, AConfigurationFileThatIsAbsentOrHasUnknownKeysIsExit78) {
   EXPECT_THAT(run.output, AllOf(HasSubstr("--config: no command has an option \"qeueu\""), Not(HasSubstr("INI"))));
 }
 
+// shows: urls/same-kind-mistake
 TEST_F(Produce, AnAnswerThatCannotBeWrittenIsExit69) {
   const std::string stats = "queue stats --queue '" + queue() + "'";
   EXPECT_EQ(inShell("produce --queue '" + queue() + "' >&-").exit, 69);
@@ -159,6 +163,7 @@ TEST_F(Produce, AnAnswerThatCannotBeWrittenIsExit69) {
   }
 }
 
+// shows: security/log-status-list
 TEST_F(Produce, Row40ASecretInAUrlIsRefusedAndNeverShown) {
   const std::string url = "postgresql://shop:s3cret@db/orders";
   for (const Run& run : {tenure({"produce", "--queue", url}), tenure({"produce"}, "", {"TENURE_QUEUE=" + url}),

@@ -33,6 +33,7 @@ class Scheduled : public ToolInElection {
   }
 };
 
+// shows: scheduled/message-has-effect
 TEST_F(Scheduled, ADelayedMessageHasItsEffectWhenItsTimeHasCome) {
   produce("");
   ASSERT_EQ(send(R"({"id":"late","body":"1","delay":"300ms"})"
@@ -54,6 +55,7 @@ TEST_F(Scheduled, ADelayedMessageHasItsEffectWhenItsTimeHasCome) {
   EXPECT_EQ(told(replica, SIGTERM), 0);
 }
 
+// shows: scheduled/leader-sleeps-until
 TEST_F(Scheduled, AWaitingLeaderIsWokenByAnEarlierTimeAndTakesItsTimesInOrder) {
   produce("");
   Program replica = consume("a");
@@ -76,6 +78,7 @@ TEST_F(Scheduled, AWaitingLeaderIsWokenByAnEarlierTimeAndTakesItsTimesInOrder) {
   EXPECT_EQ(told(replica, SIGTERM), 0);
 }
 
+// shows: scheduled/numbers-given-message
 TEST_F(Scheduled, WithLanesAndNumbersTheSame) {
   produce("");
   std::string lines;
@@ -91,6 +94,7 @@ TEST_F(Scheduled, WithLanesAndNumbersTheSame) {
   EXPECT_EQ(told(replica, SIGTERM), 0);
 }
 
+// shows: send/name-election-consumes
 TEST_F(Scheduled, WhatOthersHaveSentToANameThatNobodyConsumesIsShown) {
   produce("");
   sql("INSERT INTO tenure_waiting(queue, id, body) VALUES ('unread', 'a', 'b')");
@@ -107,6 +111,7 @@ TEST_F(Scheduled, WhatOthersHaveSentToANameThatNobodyConsumesIsShown) {
   EXPECT_THAT(check.output, ContainsRegex("warning  queue unread +messages that wait: 1, the oldest for "));
 }
 
+// shows: send/name-election-consumes
 TEST_F(Scheduled, QueuesAreListedWithThoseThatNobodyConsumesAndALeaderBesideThemTellsOfThese) {
   produce("");
   send(R"({"id":"1","body":"b"})"
@@ -145,6 +150,7 @@ TEST_F(Scheduled, APlaceThatCannotListItsQueuesSaysSo) {
   EXPECT_EQ(tenure({"queue", "list", "--store", "sqlite:" + at("none.db")}).exit, 69);
 }
 
+// shows: scheduled/message-has-effect
 TEST_F(Scheduled, TimesOfALineComeBeforeThoseOfTheCommand) {
   send(R"({"id":"own","body":"b","delay":"2h"})"
        "\n"
@@ -155,6 +161,7 @@ TEST_F(Scheduled, TimesOfALineComeBeforeThoseOfTheCommand) {
   EXPECT_EQ(columnOfList("id"), "given own ");
 }
 
+// shows: scheduled/time-past-means
 TEST_F(Scheduled, ALineWithABadTimeIsReportedAndStopsNothing) {
   const Run run = send(R"({"body":"a","delay":3})"
                        "\n"
@@ -195,6 +202,7 @@ TEST_F(Scheduled, AnIdThatWaitsForAnotherTimeIsReportedAndTheOthersAreStored) {
   EXPECT_EQ(columnOfList("deliver_at"), "2031-01-01T00:00:00.000Z ");
 }
 
+// shows: scheduled/commands-tell-message
 TEST_F(Scheduled, IsShownCancelledAndMovedMessageByMessage) {
   EXPECT_EQ(scheduled("add", {"o-1", "--body", "hello", "--group", "g", "--delay", "1h"}).exit, 0);
   EXPECT_EQ(scheduled("add", {"o-2", "--body", "b", "--at", "2030-01-01T00:00Z"}).exit, 0);
@@ -212,6 +220,7 @@ TEST_F(Scheduled, IsShownCancelledAndMovedMessageByMessage) {
   EXPECT_EQ(scheduled("show", {"o-1"}).exit, 1);
 }
 
+// shows: scheduled/commands-tell-message
 TEST_F(Scheduled, WhatRunsNowCannotBeTakenBackAnyMore) {
   produce("");
   EXPECT_EQ(scheduled("add", {"o-1", "--body", "b", "--delay", "1h"}).exit, 0);
@@ -249,6 +258,7 @@ TEST_F(Scheduled, ANumberOfItsProducersOwnIsABadLine) {
   EXPECT_THAT(run.output, AllOf(HasSubstr("line 2: "), HasSubstr("2 stored, 1 bad")));
 }
 
+// shows: scheduled/redis-same-command
 TEST_F(Scheduled, OnRedisTheSame) {
   const std::string queue =
       "redis://127.0.0.1:" + std::to_string(RedisServer::shared().port()) + "/0?queue=scheduled-on-redis";

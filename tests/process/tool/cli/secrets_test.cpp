@@ -55,6 +55,7 @@ INSTANTIATE_TEST_SUITE_P(ThatLookLikeOtherParts, Secrets,
                                          "postgresql://db/shop?pwd=s3cret%", "postgresql://db/shop;password=s3cret",
                                          "host=db password=s3cret"));
 
+// shows: operations/url-holds-password
 TEST_P(Secrets, AreRefusedByEveryCommandAndNeverShown) {
   for (const Words& command : commandsWith(GetParam())) {
     const Run run = tenure(command);
@@ -66,6 +67,7 @@ TEST_P(Secrets, AreRefusedByEveryCommandAndNeverShown) {
   }
 }
 
+// shows: operations/url-holds-password
 TEST_F(Secrets, OfTheEnsembleAreRefusedByEveryCommandAndNeverShown) {
   const Words ensemble{"--zookeeper", "me:s3cret@zk:2181", "--election", "e"};
   for (Words command : {Words{"consume", "--exec", "true", "--queue", "sqlite:q.db"}, Words{"status"},

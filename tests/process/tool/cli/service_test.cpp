@@ -46,6 +46,7 @@ class Service : public ToolInElection {
   Arguments environment{"NOTIFY_SOCKET=" + at("notify.sock"), "WATCHDOG_USEC=100000"};
 };
 
+// shows: watch/systemd-hears-replica
 TEST_F(Service, IsReadyWhenItCanContendAndAliveWhileItsControlLoopTurns) {
   produce(numbered(1));
   Program first = consume("first", {}, environment);
@@ -63,6 +64,7 @@ TEST_F(Service, IsReadyWhenItCanContendAndAliveWhileItsControlLoopTurns) {
   EXPECT_TRUE(manager.hears("STOPPING=1")) << manager.rest();
 }
 
+// shows: watch/stuck-leader-says
 TEST_F(Service, IsNotAliveWhileItIsStuck) {
   produce(numbered(1));
   const std::string place = sql("SELECT min(n) FROM tenure_message");
@@ -87,6 +89,7 @@ TEST_F(Service, IsNotAliveWhileItIsStuck) {
   EXPECT_EQ(told(first, SIGTERM), 0) << first.output();
 }
 
+// shows: watch/systemd-hears-replica
 TEST_F(Service, IsReadyAsAStandbyToo) {
   produce(numbered(1));
   Program first = consume("first");
@@ -95,6 +98,7 @@ TEST_F(Service, IsReadyAsAStandbyToo) {
   EXPECT_TRUE(manager.hears("READY=1")) << second.output();
 }
 
+// shows: watch/systemd-hears-replica
 TEST_F(Service, IsNotReadyWhereATermCouldNotBegin) {
   produce(numbered(1));
   Program first = consume("first");
@@ -115,6 +119,7 @@ TEST_F(Service, RunsWithTheConfigurationThatComesWithTheUnit) {
 }
 
 /// systemd's own rating of a unit; 0 is the least exposed.
+// shows: watch/unit-hardened
 TEST(SystemdUnit, IsHardened) {
   const TemporaryFolder folder;
   const std::string unit = std::string(TENURE_SOURCE_DIR) + "/deploy/systemd/tenure@.service";

@@ -46,6 +46,7 @@ class SpooledProduce : public Tool {
   std::ofstream sql_;
 };
 
+// shows: sending/tenure-produce-spool
 TEST_F(SpooledProduce, WhatAQueueThatIsAwayDoesNotTakeIsSentFirstByTheNextStart) {
   queueGoes();
   const Run first = tenure({"produce", "--queue", farQueue(), "--spool", at("s.db"), "--drain", "50ms"}, "a\nb\n");
@@ -67,6 +68,7 @@ TEST_F(SpooledProduce, WithoutASpoolAQueueThatIsAwayIsToldBeforeAnyLineIsRead) {
   EXPECT_THAT(run.output, HasSubstr("--queue: "));
 }
 
+// shows: sending/tenure-spool-shows
 TEST_F(SpooledProduce, WhatIsLeftBehindIsShownExportedAndDrained) {
   queueGoes();
   const std::string line =
@@ -87,6 +89,7 @@ TEST_F(SpooledProduce, WhatIsLeftBehindIsShownExportedAndDrained) {
   EXPECT_THAT(tenure({"spool", "stats", at("s.db"), "--json"}).output, HasSubstr(R"("waiting":0)"));
 }
 
+// shows: sending/tenure-spool-shows
 TEST_F(SpooledProduce, AnIdAndAGroupThatAreNoTextAreExportedWithoutLossAndReadBack) {
   queueGoes();
   const std::string line = R"({"id_base64":"b//+","group_base64":"gMA=","headers":{},"body":"a"})";
@@ -100,6 +103,7 @@ TEST_F(SpooledProduce, AnIdAndAGroupThatAreNoTextAreExportedWithoutLossAndReadBa
 }
 
 /// An id that waits already with another time is refused by the queue.
+// shows: sending/tenure-spool-purge
 TEST_F(SpooledProduce, WhatTheQueueRefusedStaysAsideUntilItIsPurged) {
   queueGoes();
   tenure({"produce", "--queue", farQueue(), "--spool", at("s.db"), "--drain", "0s", "--format", "jsonl"},
@@ -122,6 +126,7 @@ TEST_F(SpooledProduce, WhatTheQueueRefusedStaysAsideUntilItIsPurged) {
   EXPECT_EQ(tenure({"spool", "export", at("s.db"), "--refused"}).output, "");
 }
 
+// shows: sending/tenure-spool-shows
 TEST_F(SpooledProduce, ASpoolThatIsNotThereIsRefusedByAllButProduce) {
   const std::vector<std::vector<std::string>> commands{{"spool", "stats", at("none.db")},
                                                        {"spool", "export", at("none.db")},
@@ -134,6 +139,7 @@ TEST_F(SpooledProduce, ASpoolThatIsNotThereIsRefusedByAllButProduce) {
   EXPECT_FALSE(std::filesystem::exists(at("none.db")));
 }
 
+// shows: sending/follow-leaves-out, sending/tenure-spool-shows
 TEST_F(SpooledProduce, AFileIsFollowedAcrossRotationAndRestartsAndEachLineIsSentOnce) {
   const std::vector<std::string> follow{"produce",  "--follow", at("shop.log"), "--spool",
                                         at("s.db"), "--queue",  queue()};
@@ -166,6 +172,7 @@ TEST_F(SpooledProduce, AFileIsFollowedAcrossRotationAndRestartsAndEachLineIsSent
   EXPECT_THAT(tenure({"spool", "stats", at("s.db")}).output, HasSubstr("shop.log up to byte 4\n"));
 }
 
+// shows: watch/metrics-file-replica
 TEST_F(SpooledProduce, AMetricsFileShowsProducerAndSpool) {
   const auto metrics = [&] {
     std::ifstream file(at("shop.prom"));
@@ -187,6 +194,7 @@ TEST_F(SpooledProduce, AMetricsFileShowsProducerAndSpool) {
 }
 
 /// A pipe that stays open: the lines so far are sent, and the rest of the input stays where it is.
+// shows: sending/tenure-produce-spool
 TEST_F(SpooledProduce, SigtermDrainsWhatWasReadAndEnds) {
   ASSERT_EQ(::mkfifo(at("pipe").c_str(), 0600), 0);
   Program produce = start({"produce", "--queue", queue(), "--spool", at("s.db")}, "out", {}, at("pipe"));
@@ -200,6 +208,7 @@ TEST_F(SpooledProduce, SigtermDrainsWhatWasReadAndEnds) {
   EXPECT_EQ(bodies("q.db"), "a b");
 }
 
+// shows: sending/tenure-produce-spool
 TEST_F(SpooledProduce, BadLinesAreToldWithTheirNumbers) {
   const Run run = tenure({"produce", "--queue", queue(), "--spool", at("s.db"), "--format", "jsonl"},
                          "{\"body\":\"a\"}\nnonsense\n{\"body\":\"c\"}\n");
@@ -234,6 +243,7 @@ TEST_F(SpooledProduce, WhatIsInTheSpoolIsNotLost) {
   EXPECT_THAT(run.output, HasSubstr("0 stored, 2 left in the spool"));
 }
 
+// shows: sending/tenure-produce-spool
 TEST_F(SpooledProduce, OptionsThatDoNotGoTogetherAreRefused) {
   const std::vector<std::vector<std::string>> wrong{
       {"--follow", at("shop.log")},

@@ -37,6 +37,7 @@ class Standbys : public ToolInElection {
   }
 };
 
+// shows: L5, operations/standby-looks-credentials
 TEST_F(Standbys, OneThatCouldNotLeadSaysSoEverywhere) {
   Program first = leader();
   Program second = misled("second", {"--status-file", at("second.json")});
@@ -60,6 +61,7 @@ TEST_F(Standbys, OneThatCouldNotLeadSaysSoEverywhere) {
   EXPECT_NE(first.state(), 'Z');
 }
 
+// shows: operations/nobody-hands-over
 TEST_F(Standbys, OneThatCouldNotLeadDoesNotStandInTheWay) {
   Program first = leader();
   Program second = misled("second");
@@ -74,6 +76,7 @@ TEST_F(Standbys, OneThatCouldNotLeadDoesNotStandInTheWay) {
   EXPECT_THAT(second.output(), Not(HasSubstr(" elected ")));
 }
 
+// shows: operations/standby-looks-credentials
 TEST_F(Standbys, OneThatIsMendedSaysSo) {
   Program first = leader();
   Program second = misled("second");
@@ -86,6 +89,7 @@ TEST_F(Standbys, OneThatIsMendedSaysSo) {
   EXPECT_EQ(handover({"--wait"}).exit, 0);
 }
 
+// shows: operations/difference-settings-told
 TEST_F(Standbys, OneWithOtherSettingsIsToldByBothAndNotHandedTheLeadership) {
   Program first = leader();
   Program second = consume("second", {"--delivery", "at-least-once", "--consumer", "another"});
@@ -106,6 +110,7 @@ TEST_F(Standbys, OneWithOtherSettingsIsToldByBothAndNotHandedTheLeadership) {
   EXPECT_TRUE(leads(second)) << "or a rollout of new settings would stand still: " << second.output();
 }
 
+// shows: operations/handover-wait-tells
 TEST_F(Standbys, WhoeverIsHandedTheLeadershipMustBeginBeforeTheCommandSucceeds) {
   const Arguments command{"--store", "sqlite:" + at("fence.db"), "--on-exit", "restart"};
   const auto run = [&](const std::string& name) {
@@ -132,6 +137,7 @@ TEST_F(Standbys, WhoeverIsHandedTheLeadershipMustBeginBeforeTheCommandSucceeds) 
   }));
 }
 
+// shows: operations/handover-wait-tells
 TEST_F(Standbys, OneThatIsJustEnrollingIsWaitedFor) {
   Program first = leader();
   Program second = consume("second");

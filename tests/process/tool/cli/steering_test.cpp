@@ -34,6 +34,7 @@ class Steering : public ToolInElection {
   nlohmann::json status() { return nlohmann::json::parse(tenure(inElection("status", {"--json"})).output); }
 };
 
+// shows: operations/handover-wait-tells, operations/those-between-back
 TEST_F(Steering, HandoverToGoesToTheOneThatIsNamedAndToNobodyBetween) {
   Program first = leader("first");
   Program second = standby("second");
@@ -54,6 +55,7 @@ TEST_F(Steering, HandoverToGoesToTheOneThatIsNamedAndToNobodyBetween) {
   EXPECT_THAT(first.output(), AllOf(HasSubstr("candidate_sent_back"), HasSubstr("reason=handover_asked")));
 }
 
+// shows: operations/next-line-answer
 TEST_F(Steering, AFrozenNextInLineIsOfferedTheLeadershipAndTheOneBehindItGetsIt) {
   Program first = leader("first");
   Program second = standby("second");
@@ -88,6 +90,7 @@ TEST_F(Steering, HandoverToIsRefusedWithASentence) {
   EXPECT_THAT(first.output(), Not(HasSubstr("handover_")));
 }
 
+// shows: operations/request-later-shown
 TEST_F(Steering, AHandoverForLaterIsShownAndCanBeTakenBack) {
   Program first = leader("first");
   Program second = standby("second");
@@ -107,6 +110,7 @@ TEST_F(Steering, AHandoverForLaterIsShownAndCanBeTakenBack) {
   EXPECT_EQ(handover({"--cancel"}).exit, 1);
 }
 
+// shows: operations/request-later-shown
 TEST_F(Steering, AHandoverForLaterHappensAtItsTime) {
   Program first = leader("first");
   Program second = standby("second");
@@ -146,6 +150,7 @@ TEST_F(Steering, APreferredReplicaIsHandedTheLeadershipAndKeepsIt) {
   EXPECT_EQ(status()["leader"]["preference"], "preferred");
 }
 
+// shows: operations/preference-preferred-handed
 TEST_F(Steering, AnObserverIsShownAndNeverLeads) {
   Program watcher = standby("watcher", {"--preference", "never"}, " enrolled_as_observer ");
   EXPECT_EQ(tenure(inElection("status")).exit, 1) << "nobody leads";

@@ -34,6 +34,7 @@ class StuckLeader : public ToolInElection {
   std::string place_;
 };
 
+// shows: watch/stuck-leader-says
 TEST_F(StuckLeader, HandsOverOnceAndItsSuccessorBlamesTheMessage) {
   produce(numbered(3));
   rememberPlace();
@@ -61,6 +62,7 @@ TEST_F(StuckLeader, HandsOverOnceAndItsSuccessorBlamesTheMessage) {
   EXPECT_EQ(told(first, SIGTERM), 0) << first.output();
 }
 
+// shows: watch/stuck-leader-says
 TEST_F(StuckLeader, AloneBeginsANewTermThatTakesTheMessage) {
   Program only = behindOneMessage("only");
   EXPECT_EQ(httpGet(at("only.sock"), "/livez").status, 200);
@@ -72,6 +74,7 @@ TEST_F(StuckLeader, AloneBeginsANewTermThatTakesTheMessage) {
   EXPECT_EQ(told(only, SIGTERM), 0) << only.output();
 }
 
+// shows: watch/stuck-leader-says
 TEST_F(StuckLeader, IsNoLongerAliveWhereNoStandbyCouldFollow) {
   Program first = behindOneMessage("first");
   Program other =
@@ -87,6 +90,7 @@ TEST_F(StuckLeader, IsNoLongerAliveWhereNoStandbyCouldFollow) {
   EXPECT_EQ(told(first, SIGTERM), 0) << first.output();
 }
 
+// shows: watch/leader-stuck
 TEST_F(StuckLeader, AMessageThatIsKeptForItsNumberDoesNotWaitInTheQueue) {
   produce("{\"id\":\"o-2\",\"group\":\"o\",\"body\":\"b\",\"headers\":{\"tenure-number\":\"2\"}}\n");
   Program only = consume(

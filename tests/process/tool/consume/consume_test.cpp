@@ -50,6 +50,7 @@ class Load {
   std::thread thread_;
 };
 
+// shows: readme/winner-alone-consumes
 TEST_F(Consuming, AppliesEveryMessageOnceAndInOrderWhenTheLeaderIsKilledInTheMiddleOfItsWork) {
   produce(replicas.file(), 1, 3000);
   startThree({"handler-us=1000", "batch=16"});
@@ -61,6 +62,7 @@ TEST_F(Consuming, AppliesEveryMessageOnceAndInOrderWhenTheLeaderIsKilledInTheMid
   expectAll(3000);
 }
 
+// shows: S1, readme/fencing-token-makes
 TEST_F(Consuming, ALeaderFrozenBeforeItsTransactionIsRefusedByTheFenceAlone) {
   produce(replicas.file(), 1, 200);
   Program& frozen = replicas.start(
@@ -75,6 +77,7 @@ TEST_F(Consuming, ALeaderFrozenBeforeItsTransactionIsRefusedByTheFenceAlone) {
   expectAll(200);
 }
 
+// shows: L6
 TEST_F(Consuming, ALeaderFrozenInsideItsTransactionIsEvictedByItsSuccessor) {
   produce(replicas.file(), 1, 200);
   Program& frozen = replicas.start({"freeze=inside", "at=m-000100", "once=" + replicas.pathTo("once").string()});
@@ -115,6 +118,7 @@ TEST_F(Consuming, TwentyHandoversUnderLoadLoseNothingAndDoubleNothing) {
   EXPECT_THAT(replicas.logs(), Not(HasSubstr("clean=false")));
 }
 
+// shows: messages/message-kills-process
 TEST_F(Consuming, Row32AMessageThatKillsItsProcessEndsAsADeadLetterAndItsNeighboursDoNot) {
   produce(replicas.file(), 1, 40);
   const auto applied = [&] { return countLedger(replicas.file()) == 39; };

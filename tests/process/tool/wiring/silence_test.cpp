@@ -49,6 +49,7 @@ class SilentStore : public ToolInElection, public testing::WithParamInterface<co
 
 INSTANTIATE_TEST_SUITE_P(Lanes, SilentStore, testing::Values("0", "4"));
 
+// shows: operations/store-queue-without
 TEST_P(SilentStore, OfTheLeaderHoldsUpTheQueueForNoMoreThanTheOutageLimitAndTwoSeconds) {
   Program leader = replica("leader", way_.port());
   ASSERT_TRUE(leads(leader)) << leader.output();

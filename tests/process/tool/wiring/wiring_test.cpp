@@ -94,6 +94,7 @@ INSTANTIATE_TEST_SUITE_P(All, Wiring,
                                          Wired{"SqliteIntoAnotherFile", "sqlite", "sqlite"}),
                          [](const auto& each) { return each.param.name; });
 
+// shows: readme/leaves-next-takes, exactly-once/any-queue-goes
 TEST_P(Wiring, AppliesEveryMessageOnceAndInOrderAcrossAHandoverAndAKill) {
   produceThird(0);
   Program first = replica("first", {"--max-batch", "4"});
@@ -115,6 +116,7 @@ TEST_P(Wiring, AppliesEveryMessageOnceAndInOrderAcrossAHandoverAndAKill) {
   EXPECT_EQ(ask("SELECT count(DISTINCT token) FROM ledger"), "3");
 }
 
+// shows: operations/standby-looks-credentials
 TEST_P(Wiring, AStandbyProvesItselfOnItsQueueAndItsStore) {
   produceThird(0);
   Program first = replica("first");
@@ -174,6 +176,7 @@ INSTANTIATE_TEST_SUITE_P(All, WithoutSql,
                                          Wired{"SqliteIntoZooKeeper", "sqlite", "zookeeper"}),
                          [](const auto& each) { return each.param.name; });
 
+// shows: exactly-once/any-queue-goes
 TEST_P(WithoutSql, RunsACommandOnceForEachMessageAndDropsWhatIsProducedAgain) {
   const auto produceTwelve = [&] {
     ASSERT_EQ(tenure({"produce", "--queue", queueUrl(), "--format", "jsonl"}, numbered(12)).exit, 0);
@@ -210,6 +213,7 @@ INSTANTIATE_TEST_SUITE_P(Some, DeadLettersElsewhere,
                                          Wired{"RedisIntoPostgresql", "redis", "postgresql"}),
                          [](const auto& each) { return each.param.name; });
 
+// shows: exactly-once/any-queue-goes
 TEST_P(DeadLettersElsewhere, GoBackToTheirQueueAndAreDoneThen) {
   const std::string itsTurnPasses = R"({"id":"m-1","group":"g","body":"1","headers":{"tenure-number":"1"}})";
   ASSERT_EQ(tenure({"produce", "--queue", queueUrl(), "--format", "jsonl"}, itsTurnPasses + '\n').exit, 0);
@@ -237,6 +241,7 @@ TEST_P(DeadLettersElsewhere, GoBackToTheirQueueAndAreDoneThen) {
 
 class CoalescingOnRabbit : public ToolInElection {};
 
+// shows: urls/coalescing-run-stands
 TEST_F(CoalescingOnRabbit, IsShownFarMoreThanOthersAre) {
   const RabbitPlace rabbit;
   const std::string url = rabbit.url() + "&queue=refreshes";
@@ -298,6 +303,7 @@ TEST_F(OversizeOnRabbit, IsADeadLetterThatNobodyRequeuesWithoutItsBody) {
 
 class StoreOnTheElectionsServers : public ToolInElection {};
 
+// shows: operations/digest-created-zookeeper
 TEST_F(StoreOnTheElectionsServers, BelongsToTheElectionsDigest) {
   write("owner", "owner:s3cret\n");
   ASSERT_EQ(tenure({"produce", "--queue", queue()}, "a\n").exit, 0);
@@ -329,6 +335,7 @@ class Inheritance : public ToolInElection {
   }
 };
 
+// shows: operations/command-inherit-our
 TEST_F(Inheritance, Row40ThePasswordOfOurDatabaseIsNotHandedToCommands) {
   const PostgresPlace database;
 
@@ -368,6 +375,7 @@ class CastOfTheBody : public ToolInElection {
   const std::string queueName_ = freshQueueName();
 };
 
+// shows: exactly-once/body-fit-failed
 TEST_F(CastOfTheBody, KillsOneMessageAndNoReplicaBeforeAFailoverAndAfterIt) {
   produce({"1", "2", "three", "4", "5"});
   Program first = replica("first");
