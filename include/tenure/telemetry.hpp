@@ -25,7 +25,7 @@ namespace tenure {
 /// Threads: on() and counted handlers from any; the others from the thread that runs the loop, or before it runs.
 class Telemetry final : public IEventSink {
  public:
-  /// Of the replica that these options make. Borrows `next`, which gets each event as well.
+  /// Watches the replica that these options make. Borrows `next`, which gets each event as well.
   explicit Telemetry(const CandidateOptions& of, IEventSink& next = noEvents());
   ~Telemetry() override;
 
