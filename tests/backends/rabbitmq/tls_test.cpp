@@ -11,21 +11,23 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Whoever answers at a port with that certificate. It speaks no AMQP: nobody should get as far as that.
+/// A server that proves itself with that certificate, and speaks no AMQP: a client that trusts it would wait for ever.
 class Impostor {
  public:
   explicit Impostor(const test::Certificate& certificate)
-      : port_(test::portOf(test::listenOn(0))),
-        server_({"openssl", "s_server", "-accept", "127.0.0.1:" + std::to_string(port_), "-cert",
-                 certificate.certificate, "-key", certificate.key},
+      : server_({"openssl", "s_server", "-accept", "127.0.0.1:0", "-cert", certificate.certificate, "-key",
+                 certificate.key},
                 folder_ / "log", {}, "/dev/zero") {
-    EXPECT_TRUE(server_.waitForOutput("ACCEPT")) << server_.output();
+    EXPECT_TRUE(server_.waitForOutput("ACCEPT 127.0.0.1:")) << server_.output();
   }
-  std::uint16_t port() const noexcept { return port_; }
+  std::uint16_t port() const {
+    static constexpr std::string_view before = "ACCEPT 127.0.0.1:";
+    const std::string output = server_.output();
+    return static_cast<std::uint16_t>(std::stoi(output.substr(output.find(before) + before.size())));
+  }
 
  private:
   test::TemporaryFolder folder_;
-  std::uint16_t port_;
   test::Program server_;
 };
 
