@@ -53,6 +53,7 @@ class PostgresWays : public Ways {
   test::Replica open(Way way, IEventSink& events) override {
     postgresql::Options options = world_.options();
     options.statementLimit = 30s;
+    options.lockLimit = 2s;  // a lane may fall silent in a transaction that holds the next claim up
     if (way == Way::breakable) options.port = proxy_.port();
     return replicaOf(std::make_shared<postgresql::Database>(options, events));
   }
