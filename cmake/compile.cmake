@@ -9,6 +9,8 @@ function(tenure_compile target)
     # g++ 12 reports these inside the standard library's own inlined code.
     target_compile_options(${target} PRIVATE -Wno-error=maybe-uninitialized -Wno-restrict -Wno-stringop-overflow
                                              -Wno-array-bounds -Wno-dangling-pointer)
+    # A large file takes 2 instead of 1.6 GB, and a seventh less time.
+    target_compile_options(${target} PRIVATE --param=ggc-min-heapsize=700000 --param=ggc-min-expand=200)
   endif()
   if(TENURE_SANITIZE)
     target_compile_options(${target} PUBLIC -fsanitize=${TENURE_SANITIZE} -fno-sanitize-recover=all)
@@ -21,6 +23,20 @@ function(tenure_compile target)
       # Asio uses fences, which g++'s thread sanitizer does not follow; it only says so.
       target_compile_options(${target} PRIVATE -Wno-tsan)
     endif()
+  endif()
+endfunction()
+
+# A test program: the optimiser would take longer than it saves. All of them share one precompiled header.
+function(tenure_compile_test target)
+  tenure_compile(${target})
+  target_compile_options(${target} PRIVATE -O0)
+  target_link_libraries(${target} PRIVATE tenure_test_support)
+  get_property(first GLOBAL PROPERTY TENURE_TEST_HEADERS)
+  if(first)
+    target_precompile_headers(${target} REUSE_FROM ${first})
+  else()
+    target_precompile_headers(${target} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/standard.hpp <gtest/gtest.h> <gmock/gmock.h>)
+    set_property(GLOBAL PROPERTY TENURE_TEST_HEADERS ${target})
   endif()
 endfunction()
 
