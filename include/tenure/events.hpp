@@ -3,7 +3,8 @@
 #pragma once
 
 #include <memory>
-#include <variant>
+#include <type_traits>
+#include <utility>
 
 #include "tenure/consumer_events.hpp"
 #include "tenure/detail/event_level.hpp"
@@ -82,19 +83,72 @@ struct Warned {
 
 #undef TENURE_EVENT
 
-using EventBody = std::variant<
-    SessionConnected, NotConnected, SessionSuspended, SessionExpired, Enrolled, EnrolledAsObserver, StoodBy,
-    ForeignChildIgnored, BarrierBegan, BarrierEnded, Elected, CandidacyLost, ElectionFailed, HandoverAsked,
-    HandoverScheduled, HandoverDeclined, HandoverCancelled, HandoverOffered, HandoverAccepted, HandoverRefused,
-    BatonPassed, CandidateSentBack, SettingsDiffer, SteppedAside, LeaseSoftLimitPassed, Prepared, NotReady, Ready,
-    TermBegan, Inaugurated, PhaseFailed, PhaseOverran, Paused, CameToRest, Resumed, TermEnded, GaveUp, Left,
-    LastWillReady, LastWillOff, LastWillLost, FenceClaimed, FenceRefused, CommitFenced, StoreBusy, HolderEvicted,
-    BatchCommitted, FirstCommit, DuplicateDropped, AttemptFailed, MessagePostponed, MessagesPublished, MessageForgone,
-    SuspectsFound, MessageSuspected, MessageDeadLettered, KeysPruned, KeyAlarmRaised, ScheduledLate, QueueUnread,
-    BeyondHorizon, OutageBegan, OutageEnded, CommandStarted, CommandEnded, StatusReported, HttpServed, Reloaded, Warned,
-    RequestsCoalesced, MessageHeldBack, MessageSkipped, QueueBlocked, QueueUnblocked, BatchSplit, MessageKept, GapFound,
-    GapSkipped, ConsumerStopped, ConsumerResumed, ClockDistrusted, MessageStuck, LeaderStuck, QueueHeldUp, SpoolBegan,
-    SpoolEmptied, SpoolRefused, SpoolDamaged, MessagesGivenUp>;
+namespace detail {
+template <class... Bodies>
+struct EventBodies {
+  /// Which of them it is, from 0; their count if it is none.
+  template <class Body>
+  static constexpr std::size_t indexOf() {
+    constexpr bool same[] = {std::is_same_v<Body, Bodies>...};
+    std::size_t at = 0;
+    while (at < sizeof...(Bodies) && !same[at]) ++at;
+    return at;
+  }
+  template <class Result, class Visitor>
+  static Result visit(Visitor& visitor, std::size_t index, const void* body) {
+    using Call = Result (*)(Visitor&, const void*);
+    static constexpr Call calls[] = {
+        [](Visitor& each, const void* at) -> Result { return each(*static_cast<const Bodies*>(at)); }...};
+    return calls[index](visitor, body);
+  }
+  static constexpr std::size_t count = sizeof...(Bodies);
+};
+using AllEvents =
+    EventBodies<SessionConnected, NotConnected, SessionSuspended, SessionExpired, Enrolled, EnrolledAsObserver, StoodBy,
+                ForeignChildIgnored, BarrierBegan, BarrierEnded, Elected, CandidacyLost, ElectionFailed, HandoverAsked,
+                HandoverScheduled, HandoverDeclined, HandoverCancelled, HandoverOffered, HandoverAccepted,
+                HandoverRefused, BatonPassed, CandidateSentBack, SettingsDiffer, SteppedAside, LeaseSoftLimitPassed,
+                Prepared, NotReady, Ready, TermBegan, Inaugurated, PhaseFailed, PhaseOverran, Paused, CameToRest,
+                Resumed, TermEnded, GaveUp, Left, LastWillReady, LastWillOff, LastWillLost, FenceClaimed, FenceRefused,
+                CommitFenced, StoreBusy, HolderEvicted, BatchCommitted, FirstCommit, DuplicateDropped, AttemptFailed,
+                MessagePostponed, MessagesPublished, MessageForgone, SuspectsFound, MessageSuspected,
+                MessageDeadLettered, KeysPruned, KeyAlarmRaised, ScheduledLate, QueueUnread, BeyondHorizon, OutageBegan,
+                OutageEnded, CommandStarted, CommandEnded, StatusReported, HttpServed, Reloaded, Warned,
+                RequestsCoalesced, MessageHeldBack, MessageSkipped, QueueBlocked, QueueUnblocked, BatchSplit,
+                MessageKept, GapFound, GapSkipped, ConsumerStopped, ConsumerResumed, ClockDistrusted, MessageStuck,
+                LeaderStuck, QueueHeldUp, SpoolBegan, SpoolEmptied, SpoolRefused, SpoolDamaged, MessagesGivenUp>;
+template <class Body>
+concept AnEvent = (AllEvents::indexOf<Body>() < AllEvents::count);
+}  // namespace detail
+
+/// One of the structs above, which never changes; copies share it. No std::variant, since each file that copies one of
+/// ninety alternatives would compile some twenty thousand functions for it.
+class EventBody {
+ public:
+  template <detail::AnEvent Body>
+  EventBody(Body body)
+      : index_(detail::AllEvents::indexOf<Body>()), body_(std::make_shared<const Body>(std::move(body))) {}
+
+  template <detail::AnEvent Body>
+  [[nodiscard]] bool is() const noexcept {
+    return as<Body>() != nullptr;
+  }
+  /// Null if it is another.
+  template <detail::AnEvent Body>
+  [[nodiscard]] const Body* as() const noexcept {
+    return index_ == detail::AllEvents::indexOf<Body>() ? static_cast<const Body*>(body_.get()) : nullptr;
+  }
+  /// Calls visitor(body) with the struct. The visitor's result has one type for all of them.
+  template <class Visitor>
+  auto visit(Visitor&& visitor) const {
+    using Result = std::invoke_result_t<Visitor&, const SessionConnected&>;
+    return detail::AllEvents::visit<Result>(visitor, index_, body_.get());
+  }
+
+ private:
+  std::size_t index_;
+  std::shared_ptr<const void> body_;
+};
 
 struct Event {
   WallTime at{};

@@ -82,7 +82,7 @@ std::string jsonLine(const Event& event, const CandidateId& replica, std::size_t
   if (!replica.value.empty()) json["id"] = replica.value;
   if (event.token.value != 0) json["token"] = std::to_string(event.token.value);
   const auto add = [&](auto key, const auto& value) { append(json, key, value, longestText); };
-  std::visit([&](const auto& body) { body.fields(add); }, event.body);
+  event.body.visit([&](const auto& body) { body.fields(add); });
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -99,11 +99,11 @@ std::string_view toString(Level level) noexcept {
 }
 
 Level levelOf(const Event& event) noexcept {
-  return std::visit([](const auto& body) { return body.level; }, event.body);
+  return event.body.visit([](const auto& body) { return body.level; });
 }
 
 std::string_view nameOf(const Event& event) noexcept {
-  return std::visit([](const auto& body) { return body.name; }, event.body);
+  return event.body.visit([](const auto& body) { return body.name; });
 }
 
 std::string formatEvent(const Event& event, const CandidateId& replica) {
@@ -115,8 +115,8 @@ std::string formatEvent(const Event& event, const CandidateId& replica) {
   if (!event.election.value.empty()) append(line, "election", event.election.value);
   if (!replica.value.empty()) append(line, "id", replica.value);
   if (event.token.value != 0) append(line, "token", event.token.value);
-  std::visit([&](const auto& body) { body.fields([&](auto key, const auto& value) { append(line, key, value); }); },
-             event.body);
+  event.body.visit(
+      [&](const auto& body) { body.fields([&](auto key, const auto& value) { append(line, key, value); }); });
   cut(line, maxLineBytes);
   return line;
 }

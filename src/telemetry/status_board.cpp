@@ -33,39 +33,38 @@ bool StatusBoard::on(const Event& event) {
   if (since_ == WallTime{}) since_ = event.at;
   if (levelOf(event) >= Level::warn) lastTrouble_ = formatEvent(event);
 
-  if (const auto* batch = std::get_if<BatchCommitted>(&event.body)) {
+  if (const auto* batch = event.body.as<BatchCommitted>()) {
     messages_ += static_cast<std::int64_t>(batch->messages);
     return false;
   }
-  if (std::holds_alternative<MessagesPublished>(event.body)) return false;
-  if (std::holds_alternative<DuplicateDropped>(event.body)) return ++duplicates_, false;
-  if (std::holds_alternative<AttemptFailed>(event.body)) return ++failedAttempts_, false;
-  if (std::holds_alternative<MessageDeadLettered>(event.body)) return ++deadLetters_, true;
-  if (const auto* blocked = std::get_if<QueueBlocked>(&event.body)) return blockedBy_.insert(blocked->message), true;
-  if (const auto* released = std::get_if<QueueUnblocked>(&event.body)) return blockedBy_.erase(released->message), true;
-  if (std::holds_alternative<CommitFenced>(event.body)) return ++fenced_, true;
+  if (event.body.is<MessagesPublished>()) return false;
+  if (event.body.is<DuplicateDropped>()) return ++duplicates_, false;
+  if (event.body.is<AttemptFailed>()) return ++failedAttempts_, false;
+  if (event.body.is<MessageDeadLettered>()) return ++deadLetters_, true;
+  if (const auto* blocked = event.body.as<QueueBlocked>()) return blockedBy_.insert(blocked->message), true;
+  if (const auto* released = event.body.as<QueueUnblocked>()) return blockedBy_.erase(released->message), true;
+  if (event.body.is<CommitFenced>()) return ++fenced_, true;
 
-  if (std::holds_alternative<Paused>(event.body)) isPaused_ = true;
-  if (std::holds_alternative<Resumed>(event.body)) isPaused_ = false;
-  if (std::holds_alternative<ConsumerStopped>(event.body)) isStopped_ = true;
-  if (std::holds_alternative<ConsumerResumed>(event.body)) isStopped_ = false;
-  if (const auto* began = std::get_if<OutageBegan>(&event.body)) ++outages_, outage_ = began->error;
-  if (std::holds_alternative<OutageEnded>(event.body)) outageEnded();
-  if (std::holds_alternative<SessionConnected>(event.body)) connected_ = true;
-  if (std::holds_alternative<SessionSuspended>(event.body)) connected_ = false;
-  if (std::holds_alternative<SessionExpired>(event.body)) connected_ = false;
-  if (const auto* lacks = std::get_if<NotReady>(&event.body)) ready_ = false, notReady_ = lacks->why;
-  const bool fit = std::holds_alternative<Ready>(event.body) || std::holds_alternative<Prepared>(event.body) ||
-                   std::holds_alternative<Inaugurated>(event.body);
+  if (event.body.is<Paused>()) isPaused_ = true;
+  if (event.body.is<Resumed>()) isPaused_ = false;
+  if (event.body.is<ConsumerStopped>()) isStopped_ = true;
+  if (event.body.is<ConsumerResumed>()) isStopped_ = false;
+  if (const auto* began = event.body.as<OutageBegan>()) ++outages_, outage_ = began->error;
+  if (event.body.is<OutageEnded>()) outageEnded();
+  if (event.body.is<SessionConnected>()) connected_ = true;
+  if (event.body.is<SessionSuspended>()) connected_ = false;
+  if (event.body.is<SessionExpired>()) connected_ = false;
+  if (const auto* lacks = event.body.as<NotReady>()) ready_ = false, notReady_ = lacks->why;
+  const bool fit = event.body.is<Ready>() || event.body.is<Prepared>() || event.body.is<Inaugurated>();
   if (fit) ready_ = true, notReady_.clear(), forgetOutages();
   // What ended a term may still be so: until the next look says otherwise.
-  if (const auto* failed = std::get_if<PhaseFailed>(&event.body)) ready_ = false, notReady_ = failed->error;
-  if (std::holds_alternative<Enrolled>(event.body)) enter("standby", event);
-  if (std::holds_alternative<EnrolledAsObserver>(event.body)) enter("observing", event);
-  if (std::holds_alternative<TermBegan>(event.body)) enter("elected", event), ++terms_;
-  if (std::holds_alternative<Inaugurated>(event.body)) enter("leading", event);
-  if (std::holds_alternative<TermEnded>(event.body)) enter("resigned", event), forgetTerm();
-  if (std::holds_alternative<Left>(event.body)) enter("left", event);
+  if (const auto* failed = event.body.as<PhaseFailed>()) ready_ = false, notReady_ = failed->error;
+  if (event.body.is<Enrolled>()) enter("standby", event);
+  if (event.body.is<EnrolledAsObserver>()) enter("observing", event);
+  if (event.body.is<TermBegan>()) enter("elected", event), ++terms_;
+  if (event.body.is<Inaugurated>()) enter("leading", event);
+  if (event.body.is<TermEnded>()) enter("resigned", event), forgetTerm();
+  if (event.body.is<Left>()) enter("left", event);
   return true;
 }
 

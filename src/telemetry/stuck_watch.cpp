@@ -7,7 +7,7 @@ namespace {
 
 template <class... Bodies>
 bool isOneOf(const EventBody& body) {
-  return (std::holds_alternative<Bodies>(body) || ...);
+  return (body.is<Bodies>() || ...);
 }
 
 /// A message, or the term, has come further.
@@ -20,9 +20,9 @@ bool hasMoved(const EventBody& body) {
 
 /// How long the message that failed waits for its next attempt.
 Duration retryIn(const EventBody& body) {
-  if (const auto* failed = std::get_if<AttemptFailed>(&body)) return failed->retryIn;
-  if (const auto* postponed = std::get_if<MessagePostponed>(&body)) return postponed->retryIn;
-  if (const auto* held = std::get_if<QueueHeldUp>(&body)) return held->retryIn;
+  if (const auto* failed = body.as<AttemptFailed>()) return failed->retryIn;
+  if (const auto* postponed = body.as<MessagePostponed>()) return postponed->retryIn;
+  if (const auto* held = body.as<QueueHeldUp>()) return held->retryIn;
   return {};
 }
 
@@ -34,7 +34,7 @@ bool isHeldUp(const StatusBoard& board) {
 
 void StuckWatch::on(const Event& event, BootTime now) {
   if (hasMoved(event.body)) quietSince_ = now;
-  if (std::holds_alternative<Inaugurated>(event.body)) nextAttempt_ = now;
+  if (event.body.is<Inaugurated>()) nextAttempt_ = now;
   nextAttempt_ = std::max(nextAttempt_, now + retryIn(event.body));
 }
 

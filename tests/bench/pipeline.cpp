@@ -158,7 +158,7 @@ class Committed final : public IEventSink {
  public:
   explicit Committed(std::size_t count) : left_(count) {}
   void on(const Event& event) noexcept override {
-    const auto* batch = std::get_if<BatchCommitted>(&event.body);
+    const auto* batch = event.body.as<BatchCommitted>();
     if (batch == nullptr || left_.fetch_sub(batch->messages) != batch->messages) return;
     last_ = Clock::now();
     isOver_ = true;

@@ -62,8 +62,8 @@ class SourceOnThatClock final : public test::ForwardingSource {
 class Tally final : public IEventSink {
  public:
   void on(const Event& event) noexcept override {
-    if (const auto* batch = std::get_if<BatchCommitted>(&event.body)) committed += batch->messages;
-    if (const auto* pruned = std::get_if<KeysPruned>(&event.body)) removed += pruned->removed;
+    if (const auto* batch = event.body.as<BatchCommitted>()) committed += batch->messages;
+    if (const auto* pruned = event.body.as<KeysPruned>()) removed += pruned->removed;
   }
   std::size_t committed = 0;
   std::size_t removed = 0;

@@ -75,7 +75,7 @@ void Writer::write(Stage stage, Op op, std::int64_t token, std::string outcome) 
 }
 
 void EventRecorder::on(const Event& event) noexcept {
-  std::visit(Recording(history_, event.token.value), event.body);
+  event.body.visit(Recording(history_, event.token.value));
   next_.on(event);
 }
 

@@ -94,7 +94,7 @@ class CommitHistory final : public IEventSink {
   }
   void on(const Event& event) noexcept override {
     next_.on(event);
-    const auto* committed = std::get_if<BatchCommitted>(&event.body);
+    const auto* committed = event.body.as<BatchCommitted>();
     if (committed == nullptr || file_ == nullptr) return;
     const Duration at = std::chrono::steady_clock::now().time_since_epoch();
     std::fprintf(file_, "%lld %lld %zu\n", static_cast<long long>(at.count()),

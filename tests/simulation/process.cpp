@@ -9,12 +9,11 @@ namespace {
 
 /// The pieces of an event that a trace shows.
 std::int64_t detailOf(const EventBody& body) {
-  if (const auto* ended = std::get_if<TermEnded>(&body)) return static_cast<std::int64_t>(ended->reason);
-  if (const auto* enrolled = std::get_if<Enrolled>(&body)) return enrolled->czxid;
-  if (const auto* committed = std::get_if<BatchCommitted>(&body)) return committed->lastPosition;
-  if (const auto* over = std::get_if<BarrierEnded>(&body))
-    return over->how == "limit" ? 1 : over->how == "idle" ? 2 : 3;
-  if (const auto* began = std::get_if<BarrierBegan>(&body)) return began->predecessorToken;
+  if (const auto* ended = body.as<TermEnded>()) return static_cast<std::int64_t>(ended->reason);
+  if (const auto* enrolled = body.as<Enrolled>()) return enrolled->czxid;
+  if (const auto* committed = body.as<BatchCommitted>()) return committed->lastPosition;
+  if (const auto* over = body.as<BarrierEnded>()) return over->how == "limit" ? 1 : over->how == "idle" ? 2 : 3;
+  if (const auto* began = body.as<BarrierBegan>()) return began->predecessorToken;
   return 0;
 }
 
@@ -253,7 +252,7 @@ void Process::enter(Stage stage) {
 void Process::trace(const char* what, std::int64_t detail) { simulation_.trace(number_, what, detail); }
 
 void Process::on(const Event& event) noexcept {
-  const std::string_view name = std::visit([](const auto& body) { return body.name; }, event.body);
+  const std::string_view name = event.body.visit([](const auto& body) { return body.name; });
   simulation_.trace(number_, name.data(), detailOf(event.body) + event.token.value);
   simulation_.coverage().saw(name);
   if (dead()) return;
@@ -263,36 +262,36 @@ void Process::on(const Event& event) noexcept {
 
 void Process::followMessages(const EventBody& event, FencingToken token) {
   const bool waits = simulation_.mutant() != Mutant::noBackoff;
-  if (const auto* failed = std::get_if<AttemptFailed>(&event)) {
+  if (const auto* failed = event.as<AttemptFailed>()) {
     parked_.insert(simulation_.groupOf(MessageId{failed->message}));
     simulation_.ghost().attemptFailed(token, *failed);
     if (!waits) consumerLoop_.leap(failed->retryIn);
   }
-  if (const auto* lost = std::get_if<MessageForgone>(&event)) simulation_.ghost().forgone(MessageId{lost->message});
-  if (const auto* later = std::get_if<MessagePostponed>(&event)) simulation_.ghost().postponed(token, *later);
-  if (std::holds_alternative<ConsumerStopped>(event)) simulation_.stopped();
-  if (const auto* blocked = std::get_if<QueueBlocked>(&event)) simulation_.blocked(MessageId{blocked->message});
+  if (const auto* lost = event.as<MessageForgone>()) simulation_.ghost().forgone(MessageId{lost->message});
+  if (const auto* later = event.as<MessagePostponed>()) simulation_.ghost().postponed(token, *later);
+  if (event.is<ConsumerStopped>()) simulation_.stopped();
+  if (const auto* blocked = event.as<QueueBlocked>()) simulation_.blocked(MessageId{blocked->message});
 }
 
 void Process::follow(const EventBody& event) {
-  if (std::holds_alternative<SessionExpired>(event) && !leading_) enter(Stage::connecting);
-  if (std::holds_alternative<CandidacyLost>(event) && !leading_) enter(Stage::away);
-  if (const auto* enrolled = std::get_if<Enrolled>(&event)) {
+  if (event.is<SessionExpired>() && !leading_) enter(Stage::connecting);
+  if (event.is<CandidacyLost>() && !leading_) enter(Stage::away);
+  if (const auto* enrolled = event.as<Enrolled>()) {
     znode_ = enrolled->znode;
     excused_ = false;
     enter(Stage::away);
   }
-  if (std::holds_alternative<HandoverOffered>(event)) enter(Stage::offering);
-  if (std::holds_alternative<HandoverAccepted>(event)) enter(Stage::draining);
-  if (std::holds_alternative<StoodBy>(event)) enter(Stage::standby);
-  if (const auto* began = std::get_if<BarrierBegan>(&event)) {
+  if (event.is<HandoverOffered>()) enter(Stage::offering);
+  if (event.is<HandoverAccepted>()) enter(Stage::draining);
+  if (event.is<StoodBy>()) enter(Stage::standby);
+  if (const auto* began = event.as<BarrierBegan>()) {
     waitsFor_ = FencingToken{began->predecessorToken};
     enter(Stage::barrier);
   }
-  if (const auto* ended = std::get_if<BarrierEnded>(&event); ended != nullptr && ended->how == "limit")
+  if (const auto* ended = event.as<BarrierEnded>(); ended != nullptr && ended->how == "limit")
     simulation_.ghost().overlapAnnounced(waitsFor_);
-  if (std::holds_alternative<Inaugurated>(event)) enter(Stage::idle);
-  if (const auto* ended = std::get_if<TermEnded>(&event)) {
+  if (event.is<Inaugurated>()) enter(Stage::idle);
+  if (const auto* ended = event.as<TermEnded>()) {
     simulation_.ghost().ended(token(), ended->clean);
     simulation_.batons().ended(token(), ended->clean);
     leading_ = false;

@@ -28,7 +28,7 @@ class RecordedEvents final : public IEventSink {
   std::vector<Body> of() const {
     std::vector<Body> bodies;
     for (const Event& event : all())
-      if (const auto* body = std::get_if<Body>(&event.body)) bodies.push_back(*body);
+      if (const auto* body = event.body.as<Body>()) bodies.push_back(*body);
     return bodies;
   }
 
@@ -38,7 +38,7 @@ class RecordedEvents final : public IEventSink {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, limit, [&] {
       std::size_t seen = 0;
-      for (const Event& event : events_) seen += std::holds_alternative<Body>(event.body) ? 1 : 0;
+      for (const Event& event : events_) seen += event.body.is<Body>() ? 1 : 0;
       return seen >= count;
     });
   }

@@ -75,8 +75,8 @@ QueueGauge::~QueueGauge() {
 
 void QueueGauge::on(const Event& event) noexcept {
   try {
-    if (std::holds_alternative<Inaugurated>(event.body)) lead(event.token);
-    if (std::holds_alternative<TermEnded>(event.body)) lead({});
+    if (event.body.is<Inaugurated>()) lead(event.token);
+    if (event.body.is<TermEnded>()) lead({});
   } catch (...) {
     // The system gives no thread: there are no figures, the work goes on.
   }

@@ -98,12 +98,12 @@ void ServiceManager::feed() {
 void ServiceManager::on(const Event& event) noexcept {
   const std::lock_guard lock(mutex_);
   board_.on(event);
-  const bool observes = std::holds_alternative<EnrolledAsObserver>(event.body);
+  const bool observes = event.body.is<EnrolledAsObserver>();
   if (!isReady_ && (observes || (board_.isConnected() && board_.isReady() == true))) {
     isReady_ = true;
     sd_notify(0, "READY=1");
   }
-  if (std::holds_alternative<Left>(event.body)) sd_notify(0, "STOPPING=1");
+  if (event.body.is<Left>()) sd_notify(0, "STOPPING=1");
   if (std::exchange(told_, board_.state()) == board_.state()) return;
   sd_notify(0, ("STATUS=" + std::string(board_.state())).c_str());
 }

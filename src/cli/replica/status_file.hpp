@@ -46,8 +46,8 @@ class StatusFile final : public IEventSink {
 class LastWord final : public IEventSink {
  public:
   void on(const Event& event) noexcept override {
-    const auto* gaveUp = std::get_if<GaveUp>(&event.body);
-    const auto* failed = std::get_if<PhaseFailed>(&event.body);
+    const auto* gaveUp = event.body.as<GaveUp>();
+    const auto* failed = event.body.as<PhaseFailed>();
     if (gaveUp == nullptr && failed == nullptr) return;
     const std::lock_guard lock(mutex_);
     why_ = gaveUp != nullptr ? gaveUp->why : failed->error;

@@ -27,7 +27,7 @@ Duration slowestTurn(const RateLimits* limits) {
 }  // namespace
 
 void StuckGuard::on(const Event& event) noexcept {
-  if (std::holds_alternative<TermEnded>(event.body)) isStuck_ = false;
+  if (event.body.is<TermEnded>()) isStuck_ = false;
   const std::lock_guard lock(mutex_);
   watch_.on(event, BootClock::now());
 }

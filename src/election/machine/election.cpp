@@ -200,13 +200,9 @@ class Election::Impl final : public ISessionObserver, public std::enable_shared_
     if (bequeath_) bequeath_(what.will);
   }
   void perform(const action::Tell& what) {
-    std::visit([this, &what](auto body) { emit_(withReason(std::move(body)), what.token); }, what.event);
-  }
-
-  template <class Body>
-  Body withReason(Body body) const {
-    if constexpr (std::is_same_v<Body, NotConnected>) body.why = coordination_.whyNotConnected();
-    return body;
+    const auto* trying = what.event.as<NotConnected>();
+    if (trying == nullptr) return emit_(what.event, what.token);
+    emit_(NotConnected{trying->hosts, trying->lasted, coordination_.whyNotConnected()}, what.token);
   }
 
   void setTimer() {

@@ -80,7 +80,7 @@ class Metrics::Impl {
 
   void on(const Event& event) {
     level_[static_cast<std::size_t>(levelOf(event))]->Increment();
-    std::visit([this](const auto& body) { count(body); }, event.body);
+    event.body.visit([this](const auto& body) { count(body); });
   }
 
   std::vector<MetricFamily> collect(const StatusBoard& board, const std::optional<Term>& term,

@@ -100,10 +100,9 @@ class Leadership final : public IEventSink {
   }
 
   void on(const Event& event) noexcept override {
-    if (const auto* committed = std::get_if<BatchCommitted>(&event.body); committed != nullptr && watch_ != nullptr)
+    if (const auto* committed = event.body.as<BatchCommitted>(); committed != nullptr && watch_ != nullptr)
       watch_->committed(committed->messages);
-    if (std::holds_alternative<OutageBegan>(event.body) || std::holds_alternative<AttemptFailed>(event.body))
-      std::abort();
+    if (event.body.is<OutageBegan>() || event.body.is<AttemptFailed>()) std::abort();
   }
 
  private:

@@ -14,8 +14,8 @@ class Nothing final : public tenure::ILeaderCareer {
 class Will final : public tenure::IEventSink {
  public:
   void on(const tenure::Event& event) noexcept override {
-    if (std::holds_alternative<tenure::LastWillReady>(event.body)) said = "its helper is there";
-    if (const auto* lost = std::get_if<tenure::LastWillLost>(&event.body)) said = lost->why;
+    if (event.body.is<tenure::LastWillReady>()) said = "its helper is there";
+    if (const auto* lost = event.body.as<tenure::LastWillLost>()) said = lost->why;
     if (!said.empty() && candidate != nullptr) candidate->stop();
   }
   tenure::Candidate* candidate = nullptr;

@@ -85,7 +85,7 @@ template <class Body>
 Body toldIn(const Actions& actions) {
   for (const Action& each : actions)
     if (const auto* tell = std::get_if<Tell>(&each))
-      if (const auto* body = std::get_if<Body>(&tell->event)) return *body;
+      if (const auto* body = tell->event.as<Body>()) return *body;
   ADD_FAILURE() << "it was not told";
   return {};
 }

@@ -211,7 +211,7 @@ MATCHER_P2(exits, status, careerIsHome, "exits with that status") {
 template <class Body>
 const Body* toldIn(const Action& action) {
   const auto* tell = std::get_if<Tell>(&action);
-  return tell ? std::get_if<Body>(&tell->event) : nullptr;
+  return tell ? tell->event.as<Body>() : nullptr;
 }
 template <class Body>
 auto tells() {

@@ -396,9 +396,9 @@ TEST_F(LaneTest, AnAnswerThatIsOnlyLateIsToldAndEndsNothing) {
   const auto ended = lane.takeNews();
 
   ASSERT_EQ(began.size(), 1U);
-  EXPECT_EQ(std::get<OutageBegan>(began[0]).error, "the store has not answered for 2s");
+  EXPECT_EQ(expectA<OutageBegan>(began[0]).error, "the store has not answered for 2s");
   ASSERT_EQ(ended.size(), 1U);
-  EXPECT_EQ(std::get<OutageEnded>(ended[0]).lasted, 62s);
+  EXPECT_EQ(expectA<OutageEnded>(ended[0]).lasted, 62s);
 }
 
 TEST_F(LaneTest, AnAnswerThatWasOverdueAndNeverComesIsOneOutage) {

@@ -52,6 +52,12 @@ Wanted expectA(const Of& variant) {
   return std::holds_alternative<Wanted>(variant) ? std::get<Wanted>(variant) : Wanted{};
 }
 
+template <class Wanted>
+Wanted expectA(const EventBody& body) {
+  EXPECT_TRUE(body.is<Wanted>());
+  return body.is<Wanted>() ? *body.as<Wanted>() : Wanted{};
+}
+
 /// A lane's workplace that is made with the options as they are when it is first asked for.
 class PartTest : public testing::Test {
  protected:
@@ -63,7 +69,7 @@ class PartTest : public testing::Test {
   std::vector<Event> told() {
     std::vector<Event> events;
     for (const EventBody& body : at().news)
-      if (const auto* event = std::get_if<Event>(&body)) events.push_back(*event);
+      if (const auto* event = body.as<Event>()) events.push_back(*event);
     return events;
   }
 

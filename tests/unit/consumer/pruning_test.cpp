@@ -1,5 +1,6 @@
 // When idempotency keys are forgotten: the pruner's decisions, and the consumer that carries them out.
 #include "consumer/sweeper.hpp"
+#include "parts.hpp"
 #include "scene.hpp"
 #include "support/results.hpp"
 
@@ -74,8 +75,8 @@ TEST(Pruner, RestsAfterAPassAndTellsWhatItDid) {
   EXPECT_TRUE(pruner.isDue(true, then + 10min));
   const auto news = pruner.takeNews();
   ASSERT_THAT(news, SizeIs(1));
-  EXPECT_EQ(std::get<KeysPruned>(news[0]).removed, 5U);
-  EXPECT_EQ(std::get<KeysPruned>(news[0]).kept, 10U);
+  EXPECT_EQ(consuming::expectA<KeysPruned>(news[0]).removed, 5U);
+  EXPECT_EQ(consuming::expectA<KeysPruned>(news[0]).kept, 10U);
 }
 
 // shows: messages/leader-forgets-older
@@ -87,7 +88,7 @@ TEST(Pruner, TooManyKeysRaiseAnAlarmAndNothingElse) {
 
   const auto news = pruner.takeNews();
   ASSERT_THAT(news, SizeIs(1));
-  EXPECT_EQ(std::get<KeyAlarmRaised>(news[0]).kept, 10U);
+  EXPECT_EQ(consuming::expectA<KeyAlarmRaised>(news[0]).kept, 10U);
 }
 
 class ConsumerPruning : public Scene {

@@ -199,7 +199,7 @@ class MachineDriver {
     std::vector<Body> found;
     for (const Action& action : all_)
       if (const auto* tell = std::get_if<action::Tell>(&action))
-        if (const auto* body = std::get_if<Body>(&tell->event)) found.push_back(*body);
+        if (const auto* body = tell->event.as<Body>()) found.push_back(*body);
     return found;
   }
   /// Ever.
