@@ -2,12 +2,14 @@
 
 #include "base/assert.hpp"
 #include "base/backoff.hpp"
+#include "coordination/replacement.hpp"
 #include "coordination/zookeeper_limits.hpp"
 #include "coordination/zookeeper_session.hpp"
 
 namespace tenure {
 namespace {
 
+using zookeeper::Replacement;
 using zookeeper::Session;
 using zookeeper::SessionEnd;
 
@@ -24,7 +26,10 @@ class ZooKeeper final : public ICoordination, private zookeeper::ISessionOwner {
         options_(std::move(options)),
         left_(std::move(left)),
         backoff_(firstRetry, lastRetry, Random(freshSeed())) {}
-  ~ZooKeeper() override { cancelTimer(); }
+  ~ZooKeeper() override {
+    cancelTimer();
+    forgetFresh();
+  }
 
   void start(ISessionObserver& observer) override;
   void close(std::function<void()> done) override { end(std::move(done), closeSession); }
@@ -79,10 +84,29 @@ class ZooKeeper final : public ICoordination, private zookeeper::ISessionOwner {
     return nullptr;
   }
 
+  /// Hears of the session that may replace ours.
+  struct Fresh final : zookeeper::ISessionOwner {
+    explicit Fresh(ZooKeeper& ours) : zookeeper(ours) {}
+    void onConnected(const SessionInfo& connected) override { zookeeper.freshConnected(connected); }
+    void onSuspended() override { zookeeper.freshLost(); }
+    void onEnded(SessionEnd) override { zookeeper.freshLost(); }
+
+    ZooKeeper& zookeeper;
+    std::shared_ptr<Session> session;
+    SessionInfo info;
+  };
+
   void onConnected(const SessionInfo& session) override;
   void onSuspended() override;
   void onEnded(SessionEnd end) override;
   void newSession();
+  void freshConnected(const SessionInfo& info);
+  void freshLost();
+  void lost();
+  void replaceWhenDue();
+  void tryFresh();
+  void replace();
+  void forgetFresh();
   void dropSession(Session::Farewell how);
   void end(std::function<void()> done, Session::Farewell how);
   void sayFarewell();
@@ -100,7 +124,11 @@ class ZooKeeper final : public ICoordination, private zookeeper::ISessionOwner {
   std::shared_ptr<Session> session_;
   std::string unresolved_;  // why there is no session
   std::uint64_t generation_ = 0;
+  std::chrono::milliseconds timeout_{};  // of the session, as negotiated
+  Replacement replacement_;
+  Fresh fresh_{*this};
   TimerId timer_ = 0;
+  TimerId replacementTimer_ = 0;
   std::vector<std::function<void()>> whenClosed_;
 };
 
@@ -124,15 +152,75 @@ void ZooKeeper::newSession() {
 
 void ZooKeeper::onConnected(const SessionInfo& session) {
   backoff_.reset();
+  timeout_ = session.timeout;
+  replacement_.connected();
+  forgetFresh();
   if (state_ == State::running) observer_->onConnected(session);
 }
 
 void ZooKeeper::onSuspended() {
-  if (state_ == State::running) observer_->onSuspended();
+  if (state_ != State::running) return;
+  if (!left_) lost();
+  observer_->onSuspended();
+}
+
+void ZooKeeper::freshConnected(const SessionInfo& info) {
+  fresh_.info = info;
+  replacement_.freshConnected(loop_->now());
+  replaceWhenDue();
+}
+
+// Not forgotten here: it is the one that calls.
+void ZooKeeper::freshLost() { lost(); }
+
+void ZooKeeper::lost() {
+  replacement_.lost(loop_->now(), timeout_);
+  replaceWhenDue();
+}
+
+void ZooKeeper::replaceWhenDue() {
+  loop_->cancel(std::exchange(replacementTimer_, 0));
+  if (!replacement_.due()) return;
+  const auto wait = std::max(*replacement_.due() - loop_->now(), Duration::zero());
+  replacementTimer_ = loop_->after(wait, guarded([this] {
+                                     if (state_ != State::running) return;
+                                     const Replacement::Step step = replacement_.step(loop_->now());
+                                     if (step == Replacement::Step::tryFresh) tryFresh();
+                                     if (step == Replacement::Step::replace) return replace();
+                                     replaceWhenDue();
+                                   }));
+}
+
+void ZooKeeper::tryFresh() {
+  forgetFresh();
+  Result<std::shared_ptr<Session>> session = Session::make(*loop_, options_, std::nullopt, generation_ + 1, fresh_);
+  if (!session) return lost();
+  fresh_.session = *std::move(session);
+}
+
+// For the observer it is as if the old session had expired.
+void ZooKeeper::replace() {
+  const std::weak_ptr<const bool> alive = alive_;
+  const std::shared_ptr<Session> fresh = std::exchange(fresh_.session, nullptr);
+  dropSession(dropConnection);
+  if (alive.expired() || state_ != State::running) return fresh->shutdown(dropConnection);
+  observer_->onExpired();
+  if (alive.expired() || state_ != State::running) return fresh->shutdown(dropConnection);
+  ++generation_;
+  session_ = fresh;
+  session_->changeOwner(*this);
+  onConnected(fresh_.info);
+}
+
+void ZooKeeper::forgetFresh() {
+  loop_->cancel(std::exchange(replacementTimer_, 0));
+  if (const std::shared_ptr<Session> fresh = std::exchange(fresh_.session, nullptr)) fresh->shutdown(dropConnection);
 }
 
 void ZooKeeper::onEnded(SessionEnd end) {
   const std::weak_ptr<const bool> alive = alive_;
+  replacement_.connected();
+  forgetFresh();
   dropSession(dropConnection);
   if (alive.expired()) return;
   if (state_ == State::closing) return leave(dropConnection);
@@ -159,6 +247,7 @@ void ZooKeeper::end(std::function<void()> done, Session::Farewell how) {
   if (state_ == State::closed) return loop_->post(guarded([this] { finished(); }));
   state_ = State::closing;
   cancelTimer();
+  forgetFresh();
   if (how == closeSession && session_ && session_->connected())
     sayFarewell();
   else

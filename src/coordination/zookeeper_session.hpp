@@ -64,6 +64,8 @@ class Session final : public std::enable_shared_from_this<Session> {
   void sync(std::string path, Callback<void> done);
   void isWorldWritable(std::string path, Callback<bool> done);
 
+  void changeOwner(ISessionOwner& owner) noexcept { owner_ = &owner; }
+
   bool connected() const noexcept { return connected_; }
   /// Of the last attempt, while there is no connection.
   const std::string& whyNotConnected() const noexcept { return trouble_; }

@@ -85,6 +85,16 @@ void Ensemble::restartTogether(const std::vector<std::size_t>& servers, const st
   for (const std::size_t server : servers) awaitServing(server, meanwhile);
 }
 
+void Ensemble::comeBackEmpty(const std::function<void()>& meanwhile) {
+  for (std::size_t server = 0; server < size(); ++server) kill(server);
+  for (std::size_t server = 0; server < size(); ++server) {
+    std::filesystem::remove_all(folder_ / ("data" + std::to_string(server)));
+    writeConfiguration(server);
+    launch(server);
+  }
+  for (std::size_t server = 0; server < size(); ++server) awaitServing(server, meanwhile);
+}
+
 void Ensemble::freeze(std::size_t server) { servers_.at(server).process->signal(SIGSTOP); }
 
 void Ensemble::thaw(std::size_t server) { servers_.at(server).process->signal(SIGCONT); }

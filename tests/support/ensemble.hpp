@@ -73,6 +73,8 @@ class Ensemble {
   /// kill -9 of some at once; then all of them start, which one alone could not while the rest is away.
   void restartTogether(const std::vector<std::size_t>& servers,
                        const std::function<void()>& meanwhile = pauseBetweenLooks);
+  /// All servers start again without data: another ensemble at the same addresses.
+  void comeBackEmpty(const std::function<void()>& meanwhile = pauseBetweenLooks);
   void freeze(std::size_t server);
   void thaw(std::size_t server);
 
