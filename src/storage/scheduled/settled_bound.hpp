@@ -3,8 +3,8 @@
 /// Messages have places that grow as they are added, and become visible when their transactions commit, in any order.
 /// So a look that began behind the last message seen would miss those that come late. But a transaction has its number
 /// before it draws a place. When a transaction of ours has a number, each place that was seen before was drawn under a
-/// lower one; and when the oldest transaction that still runs has a higher one than ours, all those transactions are
-/// over: at such a place, or before it, no message appears any more.
+/// lower one; and when the oldest transaction that may still add a message has a higher one than ours, all those
+/// transactions are over: at such a place, or before it, no message appears any more.
 ///
 /// The reason for all this: under a snapshot that somebody keeps open, messages that are gone stay in the index, and a
 /// look from the front passes each of them.
@@ -24,9 +24,12 @@ class SettledBound {
   }
   /// A message at that place was seen.
   void saw(std::int64_t place) { seen_ = std::max(seen_, place); }
-  /// A look: the first place behind begin() that has a message, and the oldest transaction that still ran then.
-  void looked(std::optional<std::int64_t> first, std::int64_t oldestRunning) {
-    if (waiting_ && oldestRunning > waiting_->transaction) {
+  /// The transaction of ours that the next look's `oldestWriter` is compared with; nullopt where it does not count.
+  std::optional<std::int64_t> awaits() const { return waiting_ ? std::optional(waiting_->transaction) : std::nullopt; }
+  /// A look: the first place behind begin() that has a message. `oldestWriter`: before it began, no older transaction
+  /// was left that may add a message.
+  void looked(std::optional<std::int64_t> first, std::int64_t oldestWriter) {
+    if (waiting_ && oldestWriter > waiting_->transaction) {
       settled_ = std::max(settled_, waiting_->place);
       waiting_.reset();
     }

@@ -36,28 +36,32 @@ TEST(FrozenReader, BringsNothingAfterItsSuccessor) {
   EXPECT_THAT(next.database.source().fetch(10, BootClock::now(), {}).value(), testing::SizeIs(1));
 }
 
-/// A reader that works beside a snapshot, which keeps each row that is gone as a dead entry of the index.
-class BesideASnapshot : public testing::Test {
+/// A reader that works beside a transaction that stays open, for which each row that is gone is kept as a dead entry of
+/// the index.
+class BesideATransaction : public testing::Test {
  protected:
   static constexpr int together = 10'000;
+  explicit BesideATransaction(std::string others) : others_(std::move(others)) {}
 
   void SetUp() override {
     ASSERT_THAT(leader_.claim(), succeeds());
     ASSERT_THAT(leader_.database.source().attach(leader_.term), succeeds());
     const std::int64_t queue = findQueue(*connection_, whichQueue(options_)).value();
     room_.attach(connection_.get(), {queue, channelOf(*connection_, queue).value()}, leader_.term->identity());
-    dump_.ask("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM tenure_waiting");
+    other_.ask("CREATE TABLE other(n int)");
+    other_.ask(others_);
+  }
+  std::size_t promoteAll() {
+    const auto promoted = room_.promote(room_.look().value().now, 1000);
+    EXPECT_THAT(promoted, succeeds());
+    return promoted ? promoted->messages : 0;
   }
   void sendAndConsume() {
     const std::string many = std::to_string(together);
     ASSERT_THAT(connection_->run("INSERT INTO tenure_waiting(queue, body) SELECT '" + options_.queue +
                                  "', 'body' FROM generate_series(1, " + many + ")"),
                 succeeds());
-    for (std::size_t came = 0; came < together;) {
-      const auto promoted = room_.promote(room_.look().value().now, 1000);
-      ASSERT_THAT(promoted, succeeds());
-      came += promoted->messages;
-    }
+    for (std::size_t came = 0; came < together && !HasFailure();) came += promoteAll();
     ASSERT_THAT(connection_->run("DELETE FROM tenure_message"), succeeds());
   }
   /// How much of the index one look reads.
@@ -83,8 +87,44 @@ class BesideASnapshot : public testing::Test {
   Leader leader_{options_, 7};
   const std::unique_ptr<Connection> connection_ = Connection::open(options_, "reader").value();
   WaitingRoom room_{options_};
-  test::PostgresSession dump_ = world_.session();
+
+ protected:
+  test::PostgresSession other_ = world_.session();
+
+ private:
+  const std::string others_;
 };
+
+struct BesideASnapshot : BesideATransaction {
+  BesideASnapshot()
+      : BesideATransaction("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM tenure_waiting") {}
+};
+struct BesideAWriter : BesideATransaction {
+  BesideAWriter() : BesideATransaction("BEGIN; INSERT INTO other VALUES(1)") {}
+};
+/// It has drawn a place, and commits later than those behind it.
+struct BesideASender : BesideATransaction {
+  BesideASender() : BesideATransaction("BEGIN; INSERT INTO tenure_waiting(queue, body) VALUES('orders', 'late')") {}
+};
+
+// shows: send/behind-snapshot-stays
+TEST_F(BesideAWriter, ALookReadsAsLittleAfterManyMessagesAsAfterTheFirst) {
+  sendAndConsume();
+  const std::int64_t first = blocksOfALook();
+
+  for (int i = 0; i < 3; ++i) ASSERT_NO_FATAL_FAILURE(sendAndConsume());
+
+  EXPECT_LE(blocksOfALook(), 3 * first);
+}
+
+TEST_F(BesideASender, ItsMessageIsSeenByTheLookAfterItsCommit) {
+  for (int i = 0; i < 2; ++i) ASSERT_NO_FATAL_FAILURE(sendAndConsume());
+  ASSERT_EQ(promoteAll(), 0U);
+
+  other_.ask("COMMIT");
+
+  EXPECT_EQ(promoteAll(), 1U);
+}
 
 /// TENURE_SENT=2000000 is the long form.
 // shows: send/behind-snapshot-stays

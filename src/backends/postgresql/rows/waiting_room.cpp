@@ -27,6 +27,18 @@ const std::string firstOnce =
     "(SELECT added FROM tenure_waiting WHERE queue = $1 AND due = 0 AND added > $2 ORDER BY due, added LIMIT 1)";
 const std::string firstTimed =
     "(SELECT due FROM tenure_waiting WHERE queue = $1 AND due > 0 AND due >= $3 ORDER BY due, added LIMIT 1)";
+// The oldest transaction that may still add a message. Who adds one holds the table's RowExclusiveLock until the end,
+// also as a prepared transaction; others may have written what they like. Locks are asked for where the oldest of all
+// transactions says nothing: that takes longer, and the longer the more locks there are. They name transactions by the
+// lower half of their numbers.
+const std::string oldestWriter =
+    "WITH running AS (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS oldest),"
+    " locks AS MATERIALIZED (SELECT locktype, relation, mode, virtualtransaction, transactionid::text::bigint AS low"
+    "  FROM pg_locks WHERE granted AND (SELECT oldest FROM running) <= $1)"
+    " SELECT CASE WHEN oldest > $1 THEN oldest ELSE coalesce("
+    "  (SELECT min(oldest + ((holder.low - oldest % 4294967296 + 4294967296) % 4294967296)) FROM locks AS holder"
+    "   JOIN locks AS held USING (virtualtransaction) WHERE holder.locktype = 'transactionid'"
+    "   AND held.relation = 'tenure_waiting'::regclass AND held.mode = 'RowExclusiveLock'), $1 + 1) END FROM running";
 const std::string waitingColumns = "queue, id, due, grp, body, headers, numbered, added";
 
 // Moves messages without a time to the queue's end, as they are: they do not come to this process for that. Without
@@ -110,16 +122,23 @@ void WaitingRoom::attach(Connection* connection, QueuePlace queue, const TermIde
 
 Result<scheduled::IWaitingRoom::Front> WaitingRoom::look() {
   const bool atFront = BootClock::now() >= nextFrontLook_;
-  const Result<Answer> front = connection_->ask("SELECT " + serverNow + ", " + firstOnce + ", " + firstTimed +
-                                                    ", pg_snapshot_xmin(pg_current_snapshot())::text::bigint",
-                                                options_.queue, atFront ? std::int64_t{0} : once_.begin(),
-                                                atFront ? std::int64_t{0} : timedFrom_);
-  if (!front) return front.error();
+  const Command look = command("SELECT " + serverNow + ", " + firstOnce + ", " + firstTimed, options_.queue,
+                               atFront ? std::int64_t{0} : once_.begin(), atFront ? std::int64_t{0} : timedFrom_);
+  const std::optional<std::int64_t> awaited = once_.awaits();
+  // A transaction that is over by the first statement has its messages seen by the second.
+  const Exchange looked = awaited ? connection_->exchange(std::vector{
+                                        beginTransaction(), command(oldestWriter, *awaited), look, command("COMMIT")})
+                                  : connection_->exchange(std::vector{look});
+  if (!looked) {
+    connection_->rollback();
+    return looked.error();
+  }
+  const Answer* const front = &looked.answers[awaited ? 2 : 0];
   if (atFront) nextFrontLook_ = BootClock::now() + frontLooks;
   const auto once = front->isNull(0, 1) ? std::nullopt : std::optional(front->integer(0, 1));
   const auto timed = front->isNull(0, 2) ? std::nullopt : std::optional(front->integer(0, 2));
   if (once && *once <= once_.begin()) once_ = {};  // added in a way that draws no place
-  once_.looked(once, front->integer(0, 3));
+  once_.looked(once, awaited ? looked.answers[1].integer(0, 0) : 0);
   const std::int64_t now = front->integer(0, 0);
   timedFrom_ = std::min(timed.value_or(now), now) - lateCommits;
   firstTimed_ = timed;
