@@ -474,8 +474,13 @@ std::optional<Action> LaneRunner::reconsider() { return turn_.hasWaited() ? lane
 /// A refusal by the store is not the message's fault, whatever outcome the handler returns.
 Action LaneRunner::ran(Outcome outcome) {
   if (const Result<void> sound = transaction_->status(); !sound) return refused(sound.error());
-  if (outcome.kind == Outcome::Kind::done && guarded_->failure())
-    outcome = Outcome::failed("done, though a call has failed: " + guarded_->failure()->message());
+  const std::optional<Error> failure = guarded_->failure();
+  const bool isUndone = outcome.kind == Outcome::Kind::failed || (outcome.kind == Outcome::Kind::done && failure);
+  // Another program has locked a row that the handler wants: no attempt of its message has failed.
+  if (isUndone && failure && failure->is(Errc::storeBusy))
+    outcome = Outcome::retryLater(failure->message());
+  else if (outcome.kind == Outcome::Kind::done && failure)
+    outcome = Outcome::failed("done, though a call has failed: " + failure->message());
   outcome.reason = shortened(std::move(outcome.reason), longestReason);
   Now heard = now();
   if (isCut(outcome)) {

@@ -82,6 +82,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     error_code ignored;
     for (tcp::socket& side : sides_) side.close(ignored);
   }
+  /// As a firewall does after a long silence.
+  void forget() noexcept { forgotten_ = true; }
   bool open() const { return sides_[0].is_open(); }
   bool lostBytes() const { return lostBytes_; }
 
@@ -98,14 +100,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   void ended(Direction way) {
-    if (!rules_->drops[index(way)]) return close();
+    if (!drops(way)) return close();
     lostBytes_ = true;  // the farewell, too
   }
 
   void pass(Direction way, const std::string& bytes) {
     if (losesReply(way, bytes)) return close();
     if (way == Direction::toClient && rules_->afterExpiry && tellsOfExpiry(bytes)) rules_->target = rules_->afterExpiry;
-    if (rules_->drops[index(way)]) {
+    if (drops(way)) {
       lostBytes_ = true;
     } else {
       error_code failed;
@@ -128,12 +130,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
     return true;
   }
 
+  bool drops(Direction way) const noexcept { return forgotten_ || rules_->drops[index(way)]; }
   static std::size_t index(Direction way) { return way == Direction::toServer ? 0 : 1; }
 
   std::array<tcp::socket, 2> sides_;
   std::array<std::array<char, 65'536>, 2> buffers_{};
   Rules* rules_;
   std::array<Packets, 2> packets_;
+  bool forgotten_ = false;
   bool lostBytes_ = false;
   bool losing_ = false;
 };
@@ -171,6 +175,10 @@ class TcpProxy::Impl {
     for (const auto& connection : connections_)
       if (condition(*connection)) connection->close();
     forgetClosed();
+  }
+
+  void forgetConnections() {
+    for (const auto& connection : connections_) connection->forget();
   }
 
   std::size_t openConnections() {
@@ -248,6 +256,10 @@ void TcpProxy::stall() {
 
 void TcpProxy::drop(Direction direction) {
   impl_->apply([=](Impl& proxy) { proxy.rules.drops[direction == Direction::toServer ? 0 : 1] = true; });
+}
+
+void TcpProxy::forgetConnections() {
+  impl_->apply([](Impl& proxy) { proxy.forgetConnections(); });
 }
 
 void TcpProxy::resume() {

@@ -5,6 +5,7 @@
 ///   answer,
 ///                                 and who closes his end is not heard either
 ///   passing --drop(d)-> dropping  as stalled, in one direction only
+///   passing --forgetConnections()-> passing   those that there are stay half-open for ever; new ones are served
 ///   any --resume()----> passing   connections that lost bytes are closed first
 ///
 /// Every call has taken effect when it returns. Threads: one of its own; calls from any.
@@ -36,6 +37,7 @@ class TcpProxy {
   void cut();
   void stall();
   void drop(Direction direction);
+  void forgetConnections();
   void resume();
 
   /// The next request reaches the server, its reply is lost and its connection closed. Pings and watch events do not

@@ -421,5 +421,31 @@ TEST_F(Consuming, AStatementThatDeadlocksIsTriedAgain) {
   EXPECT_TRUE(openAdmin(world_.options())->deadLetters().value().empty()) << "it was not the message's fault";
 }
 
+// shows: exactly-once/locked-row
+TEST_F(Consuming, AHandlerThatFailsOverALockedRowCostsItsMessageNoAttempt) {
+  options_.maxAttempts = 1;
+  produce(0, 1);
+  world_.ask(
+      "CREATE TABLE account(id int PRIMARY KEY, amount int); INSERT INTO account VALUES(1, 0); GRANT ALL ON account "
+      "TO " +
+      world_.role());
+  world_.options().lockLimit = 50ms;
+  auto application = world_.session();
+  application.ask("BEGIN; UPDATE account SET amount = 1");
+  int calls = 0;
+  handler_ = [&](const Delivery& delivery) {
+    if (++calls == 3) application.ask("COMMIT");
+    const auto done = delivery.transaction.sql()->execute("UPDATE account SET amount = amount + 1");
+    return done ? insert(delivery) : Outcome::failed(done.error().message());
+  };
+
+  lead(7);
+
+  EXPECT_EQ(calls, 3);
+  EXPECT_EQ(ledger("count(*)"), "1");
+  EXPECT_EQ(events_.of<MessagePostponed>().size(), 2U);
+  EXPECT_TRUE(openAdmin(world_.options())->deadLetters().value().empty());
+}
+
 }  // namespace
 }  // namespace tenure::postgresql

@@ -3,6 +3,7 @@
 
 #include "leading.hpp"
 #include "support/results.hpp"
+#include "support/tcp_proxy.hpp"
 
 namespace tenure::postgresql {
 namespace {
@@ -52,6 +53,45 @@ TEST(PostgresStandby, LooksAgainOverTheSameSession) {
 
   world.ask("ALTER TABLE elsewhere RENAME TO tenure_fence");
   EXPECT_THAT(standby.store().prepare({}), succeeds());
+}
+
+/// Something on the way has forgotten the connections that were kept, and says nothing.
+class ADeadKeptSession : public testing::Test {
+ protected:
+  Options throughProxy() {
+    Options options = world_.options();
+    options.port = proxy_.port();
+    return options;
+  }
+
+  PostgresWorld world_;
+  test::TcpProxy proxy_{world_.server().port()};
+  Leader standby_{throughProxy(), 8};
+};
+
+// shows: operations/kept-session-dead
+TEST_F(ADeadKeptSession, IsReplacedByTheClaimWithinASecond) {
+  ASSERT_THAT(standby_.store().prepare({}), succeeds());
+  proxy_.forgetConnections();
+  const BootTime began = BootClock::now();
+
+  EXPECT_THAT(standby_.claim(), succeeds());
+
+  EXPECT_LT(BootClock::now() - began, std::chrono::seconds{5}) << "far below any limit of an answer";
+  EXPECT_THAT(standby_.put("k", "1"), succeeds());
+}
+
+// shows: operations/kept-session-dead
+TEST_F(ADeadKeptSession, IsReplacedByTheAttachmentWithinASecond) {
+  ASSERT_THAT(standby_.store().prepare({}), succeeds());
+  ASSERT_THAT(standby_.database.source().prepare({}), succeeds());
+  ASSERT_THAT(standby_.claim(), succeeds());
+  proxy_.forgetConnections();
+  const BootTime began = BootClock::now();
+
+  EXPECT_THAT(standby_.database.source().attach(standby_.term), succeeds());
+
+  EXPECT_LT(BootClock::now() - began, std::chrono::seconds{5}) << "far below any limit of an answer";
 }
 
 /// The source of the next in line, prepared while the term before reads the queue.

@@ -283,6 +283,30 @@ TEST_F(UserSql, ATableThatChangesUnderAPreparedStatementIsSeenByTheNextRun) {
   ASSERT_THAT(run("SELECT * FROM ledger"), succeeds());
 }
 
+// shows: exactly-once/schema-changes-under-leader
+TEST_F(UserSql, AColumnThatGetsAnotherTypeIsSeenByTheNextAttempt) {
+  ASSERT_THAT(run("CREATE TABLE invoice(number int, note varchar(3))"), succeeds());
+  ASSERT_THAT(transaction_->commit(), succeeds());
+  const std::string_view sql = "INSERT INTO invoice VALUES(:number, :note)";
+  const auto attempt = [&](const std::string& number, const std::string& note) {
+    transaction_ = leader_.begin();
+    const auto inserted = run(sql, {{":number", number}, {":note", note}});
+    if (inserted) {
+      EXPECT_THAT(transaction_->commit(), succeeds());
+    }
+    return inserted.has_value();
+  };
+  ASSERT_TRUE(attempt("1", "a"));
+
+  world_.ask("ALTER TABLE invoice ALTER number TYPE bigint, ALTER note TYPE text");
+  const std::string large = "3000000000";
+  EXPECT_TRUE(attempt(large, "long") || attempt(large, "long"));
+  world_.ask("ALTER TABLE invoice ALTER number TYPE text");
+
+  EXPECT_TRUE(attempt("F-1", "x") || attempt("F-1", "x"));
+  EXPECT_EQ(world_.ask("SELECT string_agg(number, ',' ORDER BY number) FROM invoice"), "1,3000000000,F-1");
+}
+
 TEST_F(UserSql, ManyDifferentStatementsDoNotGatherAtTheServer) {
   for (int i = 0; i < 600; ++i) ASSERT_THAT(run("SELECT " + std::to_string(i)), succeeds());
 
@@ -304,7 +328,8 @@ TEST_F(UserSql, AStatementThatRunsTooLongFailsAlone) {
   EXPECT_THAT(transaction->put("k", "v"), succeeds());
 }
 
-TEST_F(UserSql, ARowThatAnotherApplicationLocksIsAMatterOfTheStoreNotOfTheMessage) {
+// shows: exactly-once/locked-row
+TEST_F(UserSql, ARowThatAnotherApplicationLocksCostsItsStatementAlone) {
   world_.ask("INSERT INTO ledger VALUES('a', 1)");
   auto application = world_.session();
   application.ask("BEGIN; UPDATE ledger SET amount = 2");
@@ -316,7 +341,28 @@ TEST_F(UserSql, ARowThatAnotherApplicationLocksIsAMatterOfTheStoreNotOfTheMessag
 
   EXPECT_THAT(transaction->sql()->execute("UPDATE ledger SET amount = 3"), failsWith(Errc::storeBusy));
 
-  EXPECT_THAT(transaction->status(), failsWith(Errc::storeBusy)) << "its transaction is over";
+  EXPECT_THAT(transaction->sql()->execute("INSERT INTO ledger VALUES('b', 1)"), succeeds());
+  EXPECT_THAT(transaction->commit(), succeeds());
+  application.ask("COMMIT");
+  EXPECT_EQ(world_.ask("SELECT string_agg(id || amount, ',' ORDER BY id) FROM ledger"), "a2,b1");
+}
+
+// shows: exactly-once/locked-row
+TEST_F(UserSql, AWriteToALockedRowIsRunByItselfTheNextTime) {
+  world_.ask("INSERT INTO ledger VALUES('a', 1)");
+  auto application = world_.session();
+  application.ask("BEGIN; UPDATE ledger SET amount = 2");
+  Options options = world_.options();
+  options.lockLimit = 50ms;
+  Leader impatient(options, 8);
+  ASSERT_THAT(impatient.claim(), succeeds());
+  auto transaction = impatient.begin();
+  ASSERT_THAT(transaction->sql()->write("UPDATE ledger SET amount = 3"), succeeds());
+  EXPECT_THAT(transaction->commit(), failsWith(Errc::transactionConflict));
+
+  transaction = impatient.begin();
+
+  EXPECT_THAT(transaction->sql()->write("UPDATE ledger SET amount = 3"), failsWith(Errc::storeBusy));
 }
 
 // shows: operations/handler-silent-within

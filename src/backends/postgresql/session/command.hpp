@@ -131,7 +131,8 @@ class SqlText {
 struct Command {
   SqlText sql;
   std::vector<Parameter> parameters{};
-  bool textResults = false;  // for a user's statement, whose types are not known beforehand
+  bool textResults = false;    // for a user's statement, whose types are not known beforehand
+  bool leavesNothing = false;  // it is not prepared under a name, which stays with the session
 };
 
 template <class... Values>

@@ -20,6 +20,8 @@ constexpr std::size_t keptStatements = 256;  // ours are a few dozen, the rest a
 // More and more seldom: a table that has grown by so much once more.
 constexpr std::uint64_t firstRenewal = 64;
 constexpr std::uint64_t nextRenewal = 8;
+// For a setting, which waits for no lock.
+constexpr std::chrono::milliseconds lifeLimit{500};
 
 std::string fieldOf(const PGresult* result, int field) {
   const char* text = PQresultErrorField(result, field);
@@ -33,6 +35,12 @@ std::string sentenceOf(const PGresult* result) {
   if (const std::string detail = fieldOf(result, PG_DIAG_MESSAGE_DETAIL); !detail.empty())
     sentence += " (" + detail + ")";
   return printable(sentence);
+}
+
+/// The server keeps the types of a statement's values as they were when it was prepared. What it says of a value, or of
+/// a name, may be wrong since a column was changed.
+bool mayBeOutdated(std::string_view sqlState) noexcept {
+  return sqlState.starts_with("22") || sqlState.starts_with("42");
 }
 
 }  // namespace
@@ -64,7 +72,9 @@ Result<std::unique_ptr<Connection>> Connection::open(const Options& options, con
 Result<std::unique_ptr<Connection>> Connection::look(const Options& options) {
   const Result<pg_conn*> connected = connect(options, "tenure check", Server::any);
   if (!connected) return connected.error();
-  return std::unique_ptr<Connection>(new Connection(*connected, options));
+  std::unique_ptr<Connection> connection(new Connection(*connected, options));
+  if (const Result<void> whole = connection->checkPooling(options); !whole) return whole.error();
+  return connection;
 }
 
 Connection::Connection(pg_conn* connection, const Options& options)
@@ -82,18 +92,70 @@ std::chrono::milliseconds statementLimit(const Options& options, const AnswerTim
   return std::min(options.statementLimit, std::chrono::floor<std::chrono::milliseconds>(timer->limit() * 3 / 4));
 }
 
-Result<void> Connection::configure(const Options& options) {
+/// Sets them where that process serves the session: behind a pooler that hands out transactions another client would
+/// have them next.
+Result<Answer> Connection::askSettings(const Options& options, std::int64_t process) {
   const auto milliseconds = [](std::chrono::milliseconds limit) { return std::to_string(limit.count()); };
-  const Result<Answer> settings = ask(
-      "SELECT current_setting('synchronous_commit'), current_setting('fsync'),"
-      " set_config('idle_in_transaction_session_timeout', $1, false), set_config('lock_timeout', $2, false),"
-      " set_config('statement_timeout', $3, false), set_config('tcp_user_timeout', $4, false),"
-      " set_config('client_connection_check_interval', '2000', false), set_config('idle_session_timeout', '0', false),"
-      " set_config('standard_conforming_strings', 'on', false), set_config('bytea_output', 'hex', false),"
-      " set_config('extra_float_digits', '1', false)",
+  Command question = command(
+      "SELECT current_setting('synchronous_commit'), current_setting('fsync'), pg_backend_pid()::bigint,"
+      " (SELECT count(set_config(name, value, false)) FROM (VALUES ('idle_in_transaction_session_timeout', $1),"
+      " ('lock_timeout', $2), ('statement_timeout', $3), ('tcp_user_timeout', $4),"
+      " ('client_connection_check_interval', '2000'), ('idle_session_timeout', '0'),"
+      " ('standard_conforming_strings', 'on'), ('bytea_output', 'hex'), ('extra_float_digits', '1'))"
+      " AS setting(name, value) WHERE pg_backend_pid() = $5)",
       milliseconds(options.idleInTransactionLimit), milliseconds(options.lockLimit),
-      milliseconds(statementLimit(options, timer_)), milliseconds(options.networkLimit));
+      milliseconds(statementLimit(options, timer_)), milliseconds(options.networkLimit), process);
+  question.leavesNothing = true;
+  return askFor(std::move(question));
+}
+
+Result<std::int64_t> Connection::askProcess() {
+  Command question = command("SELECT pg_backend_pid()::bigint");
+  question.leavesNothing = true;
+  const Result<Answer> process = askFor(std::move(question));
+  return process ? Result<std::int64_t>(process->integer(0, 0)) : process.error();
+}
+
+/// A pooler is known by a process that is not the one which it has told. One that hands out transactions gives one
+/// process to two sessions, or two to one.
+Result<void> Connection::checkPooling(const Options& options) {
+  const Result<std::int64_t> first = askProcess();
+  if (!first) return first.error();
+  process_ = *first;
+  if (!isPooled()) return {};
+  Options same = options;  // of several hosts the one that we are with
+  if (const char* host = PQhost(connection_); host != nullptr) same.host = host;
+  if (const char* port = PQport(connection_); port != nullptr)
+    same.port = static_cast<std::uint16_t>(parseInteger(port).value_or(options.port));
+  const Result<pg_conn*> connected = connect(same, "tenure check", Server::any, {}, timer_);
+  if (!connected) return connected.error();
+  Connection other(*connected, same);
+  other.limitAnswers(timer_);
+  for (int round = 0; round < 3; ++round) {
+    const Result<std::int64_t> theirs = other.askProcess();
+    const Result<std::int64_t> ours = askProcess();
+    if (!theirs) return theirs.error();
+    if (!ours) return ours.error();
+    if (*ours != process_ || *ours == *theirs)
+      return Error{Errc::configurationRefused,
+                   name() +
+                       " is a pooler that hands out transactions: Tenure's locks, settings and notifications belong"
+                       " to sessions; expected the server itself, or a pooler of sessions (pool_mode = session)"};
+  }
+  return {};
+}
+
+bool Connection::isPooled() const noexcept { return process_ != PQbackendPID(connection_); }
+
+Result<void> Connection::configure(const Options& options) {
+  process_ = PQbackendPID(connection_);
+  Result<Answer> settings = askSettings(options, process_);
   if (!settings) return settings.error();
+  if (settings->integer(0, 2) != process_) {
+    if (const Result<void> whole = checkPooling(options); !whole) return whole;
+    settings = askSettings(options, process_);
+    if (!settings) return settings.error();
+  }
   const std::string commits = settings->text(0, 0);
   const std::string syncs = settings->text(0, 1);
   const bool safe = (commits == "on" || commits == "remote_apply") && syncs == "on";
@@ -137,15 +199,17 @@ Exchange Connection::finish(std::size_t unread) {
     exchange.failure = Failure{0, {}, lostBy_};
     return exchange;
   }
+  backends::AnswerWait sign(nullptr, std::min<Duration>(answerLimit_, lifeLimit));
   backends::AnswerWait wait(timer_, answerLimit_);
+  bool awaitsSign = std::exchange(mustShowLife_, false);
   exchange.answers.reserve(expected_.size());
   for (const Expected& each : expected_) {
     if (each.kind != Expected::Kind::end) {
       warning_.clear();  // in the end it is what the last command said
-      receive(each, wait, each.command >= unread, exchange);
+      receive(each, awaitsSign ? sign : wait, each.command >= unread, exchange);
       continue;
     }
-    receiveEnd(wait);
+    receiveEnd(std::exchange(awaitsSign, false) ? sign : wait);
     if (&each == &expected_.back()) break;
     // So far the answers are to the command that precede() has put in front.
     if (exchange.failure && !lost_) lose(Errc::unavailable, exchange.failure->error.detail);
@@ -158,6 +222,12 @@ Exchange Connection::finish(std::size_t unread) {
 
 bool Connection::send(const Command& command, std::size_t index) {
   arrays_.fill(command.parameters);
+  if (command.leavesNothing) {
+    expected_.push_back({Expected::Kind::execution, index});
+    return PQsendQueryParams(connection_, std::string(std::string_view(command.sql)).c_str(), arrays_.count(),
+                             arrays_.types.data(), arrays_.values.data(), arrays_.lengths.data(),
+                             arrays_.formats.data(), command.textResults ? 0 : 1) == 1;
+  }
   Prepared* prepared = findPrepared(command);
   std::uint64_t renewAt = firstRenewal;
   if (prepared != nullptr && prepared->uses >= prepared->renewAt && mayRemove_) {
@@ -238,7 +308,10 @@ void Connection::digest(const Expected& expected, PGresult* result, bool isRead,
   }
   const std::string state = fieldOf(result, PG_DIAG_SQLSTATE);
   // What was not prepared, or does not fit its tables any more, is prepared anew when it is next used.
-  if (expected.kind == Expected::Kind::preparation || state == staleStatement) forget(expected.statement);
+  if (expected.kind == Expected::Kind::preparation || state == staleStatement)
+    forget(expected.statement);
+  else if (expected.statement != nullptr && mayBeOutdated(state))
+    expected.statement->renewAt = expected.statement->uses;
   if (exchange.failure || status == PGRES_PIPELINE_ABORTED) return;
   const Errc meaning = state.empty() ? Errc::unavailable : meaningOf(state);
   exchange.failure = Failure{expected.command, state, Error{meaning, sentenceOf(result)}};
@@ -326,8 +399,6 @@ bool Connection::hasEnded() noexcept {
     if (PQconsumeInput(connection_) == 0) loseByProtocol();
   }
 }
-
-int Connection::serverProcess() const noexcept { return PQbackendPID(connection_); }
 
 std::string Connection::name() const {
   const auto text = [](const char* value) { return std::string(value == nullptr ? "" : value); };

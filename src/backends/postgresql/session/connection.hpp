@@ -49,7 +49,8 @@ class Connection {
  public:
   /// Errors:  unavailable           no server there, or it took longer than the limit
   ///          authenticationFailed, permissionDenied, notFound (the database)
-  ///          configurationRefused  unsafe or old server, its certificate, an unreadable password file
+  ///          configurationRefused  unsafe or old server, its certificate, an unreadable password file; a pooler that
+  ///                                hands out transactions: nothing was set or prepared in a session behind it then
   ///          cancelled             a stop was asked for meanwhile
   static Result<std::unique_ptr<Connection>> open(const Options& options, const std::string& applicationName,
                                                   const std::stop_token& stop = {}, AnswerTimer* timer = nullptr);
@@ -70,6 +71,9 @@ class Connection {
   bool isUnderWay() const noexcept { return underWay_; }
   /// Sends it in front of the next exchange, as a transaction of its own. The session is lost where it fails.
   void precede(Command command) { ahead_ = std::move(command); }
+  /// The session has waited without a word: where something on the way has forgotten it, nothing comes back, ever. Its
+  /// next answer, which is that to the command of precede(), has to come within a short limit.
+  void expectLife() noexcept { mustShowLife_ = true; }
   template <class... Values>
   Result<Answer> ask(SqlText sql, const Values&... values) {
     return askFor(command(std::move(sql), values...));
@@ -100,7 +104,9 @@ class Connection {
   /// From now on each exchange goes by this timer, which is borrowed; nullptr: by the options' limits alone.
   void limitAnswers(AnswerTimer* timer) noexcept { timer_ = timer; }
 
-  int serverProcess() const noexcept;
+  std::int64_t serverProcess() const noexcept { return process_; }
+  /// A pooler stands in between, which has its own numbers for processes.
+  bool isPooled() const noexcept;
   /// "postgresql://user@host:port/database", for people.
   std::string name() const;
 
@@ -132,6 +138,10 @@ class Connection {
   };
   Connection(pg_conn* connection, const Options& options);
   Result<void> configure(const Options& options);
+  /// Learns which process serves this session, and refuses a pooler that hands out transactions.
+  Result<void> checkPooling(const Options& options);
+  Result<std::int64_t> askProcess();
+  Result<Answer> askSettings(const Options& options, std::int64_t process);
   Result<Answer> askFor(Command command);
   bool sendAll(std::span<const Command> commands);
   bool send(const Command& command, std::size_t index);
@@ -156,6 +166,7 @@ class Connection {
   bool underWay_ = false;
   bool mayRemove_ = true;  // a prepared statement: in a transaction that has failed, the server takes its end alone
   bool lost_ = false;
+  std::int64_t process_ = 0;  // of the server, for this session
   Error lostBy_;
   std::string warning_;
   std::uint64_t uses_ = 0;
@@ -163,7 +174,8 @@ class Connection {
   std::unordered_multimap<std::string_view, std::unique_ptr<Prepared>> prepared_;  // by their text
   std::array<Prepared*, 64> lastAt_{};  // by where their text lies: to compare it is cheaper than to hash it
   std::vector<Expected> expected_;      // of the exchange that is under way; kept for its capacity
-  std::optional<Command> ahead_;        // goes in front of the next exchange
+  bool mustShowLife_ = false;
+  std::optional<Command> ahead_;  // goes in front of the next exchange
   /// The values of a statement in the arrays that libpq wants; kept for their capacity.
   struct Arrays {
     std::vector<unsigned> types;

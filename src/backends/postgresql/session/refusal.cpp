@@ -148,6 +148,8 @@ bool isOfStore(std::string_view sqlState) noexcept {
          std::ranges::any_of(classes, [&](std::string_view each) { return sqlState.starts_with(each); });
 }
 
+bool isLockTimeout(std::string_view sqlState) noexcept { return sqlState == "55P03"; }
+
 bool endsTransaction(Errc meaning) noexcept {
   return meaning == Errc::unavailable || meaning == Errc::storeBusy || meaning == Errc::storeFull ||
          meaning == Errc::heldTooLong;

@@ -25,6 +25,9 @@ Errc meaningOf(std::string_view sqlState) noexcept;
 /// Whether the server's state, not the statement, caused the failure: then the whole transaction is over.
 bool endsTransaction(Errc meaning) noexcept;
 
+/// A lock was not had in time. Of a user's statement that is no trouble of the store: another program has the row.
+bool isLockTimeout(std::string_view sqlState) noexcept;
+
 /// Whether a COMMIT failed because of the server or its operator. If not, the transaction broke a rule that is checked
 /// at its end.
 bool isOfStore(std::string_view sqlState) noexcept;

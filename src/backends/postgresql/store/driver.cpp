@@ -384,7 +384,9 @@ Result<Committed> Driver::failed(Connection& connection, const Failure& failure,
     return Error{Errc::commitRefused, failure.error.detail};
   const bool isOurs = failure.command >= places.ours && failure.command < places.commit;
   if (isOurs && isUnexpected(failure.sqlState)) return Committed{Outcome::conflict};
-  if (isLost || !isGuess || endsTransaction(meaningOf(failure.sqlState))) return failure.error;
+  // Of a row that another program has locked, the handler hears when its statement is run by itself.
+  const bool isUsersLock = isLockTimeout(failure.sqlState) && failure.command < places.ours;
+  if (isLost || !isGuess || (endsTransaction(meaningOf(failure.sqlState)) && !isUsersLock)) return failure.error;
   goPessimistic();
   return Error{Errc::transactionConflict, failure.error.detail};
 }
@@ -457,7 +459,9 @@ Result<void> Driver::claim(const ElectionName& election, const Term* term, const
   if (term == nullptr) return claimAsOperator(election, judge);
   term_ = term->identity();
   isInDoubt_ = false;
-  return lane_ ? join(*term, judge) : claimPatiently(*term, judge);
+  const auto attempt = [&] { return lane_ ? join(*term, judge) : claimPatiently(*term, judge); };
+  Result<void> claimed = attempt();
+  return !claimed && session_.hasLostKept() ? attempt() : claimed;
 }
 
 Result<void> Driver::claimPatiently(const Term& term, const ClaimJudge& judge) {

@@ -20,8 +20,7 @@ Result<void> lookAtServer(Connection& connection, const Options& options, Inspec
   const Result<Answer> server = connection.ask(
       "SELECT current_setting('server_version'), current_setting('synchronous_commit'), current_setting('fsync'),"
       " current_setting('full_page_writes'), pg_is_in_recovery()::int::bigint, current_user::text,"
-      " current_setting('default_transaction_read_only'), coalesce(current_setting('transaction_timeout', true), '0'),"
-      " pg_backend_pid()::bigint");
+      " current_setting('default_transaction_read_only'), coalesce(current_setting('transaction_timeout', true), '0')");
   if (!server) return server.error();
   const std::string commits = server->text(0, 1);
   const bool isReplica = server->integer(0, 4) != 0;
@@ -37,8 +36,7 @@ Result<void> lookAtServer(Connection& connection, const Options& options, Inspec
   found.require(isReplica || server->bytes(0, 6) == "off", "default_transaction_read_only", server->text(0, 6), "off");
   found.expectSafe(server->bytes(0, 7) == "0", "transaction_timeout", server->text(0, 7),
                    "0: it would end a batch that handlers take long over");
-  found.expectSafe(server->integer(0, 8) == connection.serverProcess(), "connection",
-                   server->integer(0, 8) == connection.serverProcess() ? "direct" : "through a pooler",
+  found.expectSafe(!connection.isPooled(), "connection", connection.isPooled() ? "through a pooler" : "direct",
                    "a direct one, or a pooler that gives out whole sessions: claims end sessions by their server's "
                    "process");
   return {};

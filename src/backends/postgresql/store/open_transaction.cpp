@@ -134,7 +134,8 @@ Error OpenTransaction::endBy(const Failure& failure) {
   if (placeOf(failure) < 0) return end(driver_.refusedAtFence(*connection_, failure, *expected_));
   const bool isLost = connection_->isLost();
   if (isLost && isGuess_) driver_.goPessimistic();  // perhaps it was too much at once
-  if (isLost || !isGuess_ || endsTransaction(meaningOf(failure.sqlState))) return end(failure.error);
+  const bool isStores = endsTransaction(meaningOf(failure.sqlState)) && !isLockTimeout(failure.sqlState);
+  if (isLost || !isGuess_ || isStores) return end(failure.error);
   driver_.goPessimistic();
   return end({Errc::transactionConflict, failure.error.detail});
 }
@@ -180,7 +181,10 @@ Result<void> OpenTransaction::check(std::string_view sql, std::span<const SqlPar
 /// The failed statement is forgotten; the transaction is as it was before it.
 Error OpenTransaction::undoStatement(const Failure& failure) {
   const bool wasAsked = placeOf(failure) == static_cast<std::int64_t>(kept_.size());
-  if (!wasAsked || connection_->isLost() || endsTransaction(meaningOf(failure.sqlState))) return endBy(failure);
+  const bool isLocked = isLockTimeout(failure.sqlState);
+  if (!wasAsked || connection_->isLost()) return endBy(failure);
+  if (endsTransaction(meaningOf(failure.sqlState)) && !isLocked) return endBy(failure);
+  if (isWithoutPoint_ && isLocked) return end(failure.error);
   if (isWithoutPoint_)
     return end(
         {Errc::payloadTooLarge, "a statement failed behind " + std::to_string(mostSavepoints) +
@@ -193,7 +197,7 @@ Error OpenTransaction::undoStatement(const Failure& failure) {
   const Exchange undone = connection_->exchange(
       std::vector{command(isOfMark ? "ROLLBACK TO tenure_mark" : "ROLLBACK TO tenure_statement")});
   if (!undone) return end(undone.error());
-  return {Errc::storeFailed, failure.error.detail};
+  return {isLocked ? Errc::storeBusy : Errc::storeFailed, failure.error.detail};
 }
 
 // --- the end

@@ -40,6 +40,7 @@ void Session::use(std::shared_ptr<Connection> connection, const std::string& nam
   name_ = name;
   process_ = connection_->serverProcess();
   isChecked_ = false;
+  isKept_ = false;
 }
 
 std::vector<Command> Session::tableQuestions() const {
@@ -82,7 +83,9 @@ bool Session::takePrepared(const std::string& name) {
   prepared->precede(
       command("SELECT set_config('application_name', $1, false), set_config('statement_timeout', $2, false)", name,
               std::to_string(statementLimit(options_, timer_).count())));
+  prepared->expectLife();
   use(prepared, name);
+  isKept_ = true;
   return true;
 }
 

@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "backends/postgresql/session/connection.hpp"
 #include "tenure/term.hpp"
@@ -49,6 +50,9 @@ class Session {
   void limitAnswers(AnswerTimer* timer) noexcept;
   /// For who asks before there is a term; the next get() takes it. Errors as Connection::open.
   Result<std::shared_ptr<Connection>> withoutTerm(const std::stop_token& stop = {});
+  /// The session that was kept for this term is lost, and nothing had come back on it: a new one is worth a try. True
+  /// once.
+  bool hasLostKept() noexcept { return connection_ && connection_->isLost() && std::exchange(isKept_, false); }
   /// Closes the term's session. A prepared one stays open.
   void endTerm() noexcept;
   void close() noexcept;
@@ -77,6 +81,7 @@ class Session {
   std::shared_ptr<Connection> connection_;
   std::shared_ptr<Connection> prepared_;
   bool isChecked_ = false;
+  bool isKept_ = false;  // the term's session was prepared
   std::string name_;
   std::int64_t process_ = 0;  // of the connection, at the server
 };
