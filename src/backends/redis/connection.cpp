@@ -15,6 +15,11 @@
 namespace tenure::redis {
 namespace {
 
+using namespace std::chrono_literals;
+
+constexpr Duration longSilence = 1s;
+constexpr Duration lifeLimit = 500ms;  // for an answer to TIME
+
 void appendLine(std::string& to, char mark, std::size_t number) {
   std::array<char, 24> line;
   line[0] = mark;
@@ -241,14 +246,25 @@ Result<Reply> Connection::receive(backends::AnswerWait& wait, int stopEvent) {
     void* reply = nullptr;
     if (redisReaderGetReply(reader_.get(), &reply) != REDIS_OK)
       return Error{Errc::unavailable, "the server does not speak Redis' protocol"};
-    if (reply != nullptr) return Reply(static_cast<redisReply*>(reply));
+    if (reply != nullptr) {
+      heardAt_ = BootClock::now();
+      return Reply(static_cast<redisReply*>(reply));
+    }
     buffer_.clear();
     if (const Result<void> received = socket_.receive(buffer_, wait, stopEvent); !received) return received.error();
     redisReaderFeed(reader_.get(), buffer_.data(), buffer_.size());
   }
 }
 
+void Connection::expectLife() {
+  if (asked_ || broken_ || BootClock::now() < heardAt_ + longSilence) return;
+  if (!ask({"TIME"})) return;  // which our own work needs the right to as well
+  static_cast<void>(hear(BootClock::now() + lifeLimit, -1));
+  broken_ = broken_ || asked_;  // an error is a sign of life
+}
+
 Result<Connection*> Link::use(const std::stop_token& stop) {
+  if (Connection* kept = current()) kept->expectLife();
   if (current() == nullptr) {
     connection_.reset();
     Result<std::unique_ptr<Connection>> opened = Connection::open(options_, stop, timer_);

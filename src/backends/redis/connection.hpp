@@ -66,6 +66,9 @@ class Connection {
   /// From now on each exchange goes by this timer, which is borrowed; nullptr: by the options' limits alone.
   void limitAnswers(AnswerTimer* timer) noexcept { timer_ = timer; }
 
+  /// Asks a connection that has been silent for some seconds for a sign of life, and breaks it where none comes soon:
+  /// something on the way may have forgotten it, and then nothing comes back, ever.
+  void expectLife();
   /// False when it is broken, or was closed by the other end meanwhile.
   bool isUsable() const noexcept { return !broken_ && (asked_ || !socket_.isSpent()); }
   const ServerFacts& server() const noexcept { return server_; }
@@ -97,6 +100,7 @@ class Connection {
   std::string buffer_;
   bool asked_ = false;     // and not heard yet
   BootTime waitsUntil_{};  // the server, before it answers
+  BootTime heardAt_{};
   bool broken_ = false;
   bool passwordWasClear_ = false;
 };

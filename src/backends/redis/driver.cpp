@@ -69,8 +69,9 @@ Result<void> Driver::connect(const std::stop_token& stop) {
     return Error{Errc::unavailable, "queue \"" + link_.options().queue +
                                         "\" is kept elsewhere and did not tell which one it is: without that its keys "
                                         "cannot be found here"};
-  const bool isNew = link_.current() == nullptr;
+  const Connection* const before = link_.current();
   const Result<Connection*> connection = link_.use(stop);
+  const bool isNew = !connection || *connection != before;
   Result<void> fit = connection ? Result<void>{} : connection.error();
   if (isNew) permitted_.clear();
   if (fit && (isNew || whom_ == For::operators)) fit = isOfThisLayout(**connection);

@@ -162,6 +162,18 @@ class Rights : public testing::Test {
   RedisServer server_;
 };
 
+TEST_F(Rights, TheDocumentedOnesKeepAConnectionThatWasSilent) {
+  Leader leader(as("~tenure:{orders}:* " + documented), TestTerm(7));
+  ASSERT_THAT(leader.claim(), succeeds());
+  const std::set<std::string> opened = connectionsTo(server_);
+  const BootTime began = BootClock::now();
+  ASSERT_TRUE(eventually([&] { return BootClock::now() > began + std::chrono::milliseconds{1'100}; }));
+
+  EXPECT_THAT(leader.put("k", "1"), succeeds());
+
+  EXPECT_EQ(connectionsTo(server_), opened);
+}
+
 // shows: messages/rights-asked-claim
 TEST_F(Rights, TheDocumentedOnesSufficeForASendToAQueueThatTheyName) {
   Leader leader(as("~tenure:{orders}:* ~tenure:{other}:* " + documented), TestTerm(7));

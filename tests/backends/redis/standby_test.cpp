@@ -1,5 +1,6 @@
 // The connection that the next in line's source has opened before it attaches.
 #include "scene.hpp"
+#include "support/tcp_proxy.hpp"
 
 namespace tenure::test {
 namespace {
@@ -41,6 +42,25 @@ TEST_F(APreparedSource, ConnectsAnewWhereItsServerHasBecomeAReplica) {
   EXPECT_TRUE(eventually([&] { return connectionsTo(server_).empty(); }));
   server_.ask({"REPLICAOF", "NO", "ONE"});
   EXPECT_THAT(next_.source().attach(next_.term()), succeeds());
+}
+
+// shows: operations/kept-session-dead
+TEST(ADeadKeptConnection, IsReplacedByTheClaimAndTheAttachmentWithinASecond) {
+  RedisServer server;
+  TcpProxy proxy{server.port()};
+  redis::Options options = server.options();
+  options.port = proxy.port();
+  Leader next{options, TestTerm(8)};
+  ASSERT_THAT(next.store().prepare({}), succeeds());
+  ASSERT_THAT(next.source().prepare({}), succeeds());
+  proxy.forgetConnections();
+  const BootTime began = BootClock::now();
+  ASSERT_TRUE(eventually([&] { return BootClock::now() > began + std::chrono::seconds{1}; }));
+
+  EXPECT_THAT(next.claim(), succeeds());
+  EXPECT_THAT(next.source().attach(next.term()), succeeds());
+
+  EXPECT_LT(BootClock::now() - began, std::chrono::seconds{5}) << "far below any limit of an answer";
 }
 
 }  // namespace
