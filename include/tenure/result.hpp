@@ -40,6 +40,7 @@ enum class Errc {
   queueOwned,       // the queue belongs to another election
   fenceLost,        // LOST: the fence row is gone or damaged
   clonedLeader,     // another writer uses our token: a cloned machine, or a bug
+  placeReplaced,    // store or queue is another one now, or went back to a backup: a new term may begin on it
 
   payloadTooLarge,      // over the limit of queue, store or znode
   idReused,             // a message id came again with another body

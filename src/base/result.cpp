@@ -40,6 +40,7 @@ constexpr std::array meanings{
     Meaning{Errc::queueOwned, "the queue belongs to another election; `tenure queue move-to` makes it this one's"},
     Meaning{Errc::fenceLost, "the fence row is lost"},
     Meaning{Errc::clonedLeader, "another writer uses this term's token"},
+    Meaning{Errc::placeReplaced, "replaced, or brought back from a backup"},
     Meaning{Errc::payloadTooLarge, "payload too large"},
     Meaning{Errc::commitRefused, "commit refused"},
     Meaning{Errc::idReused, "message id reused with another body"},
@@ -78,7 +79,7 @@ const std::error_category& tenureCategory() noexcept {
 bool isOutcomeUnknown(const std::error_code& code) noexcept { return code == make_error_code(Errc::outcomeUnknown); }
 
 bool isTermOver(const std::error_code& code) noexcept {
-  return isOneOf(code, {Errc::staleTerm, Errc::leaseLost, Errc::sessionExpired}) || isFatal(code);
+  return isOneOf(code, {Errc::staleTerm, Errc::leaseLost, Errc::sessionExpired, Errc::placeReplaced}) || isFatal(code);
 }
 
 bool isFatal(const std::error_code& code) noexcept {

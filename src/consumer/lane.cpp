@@ -566,7 +566,7 @@ void Lane::lose(const std::string& why) {
 Action Lane::quit(const Error& error) {
   over_ = true;
   lose(error.message());
-  const bool refusedByStore = isTermOver(error.code) && !error.is(Errc::leaseLost);
+  const bool refusedByStore = isTermOver(error.code) && !error.is(Errc::leaseLost) && !error.is(Errc::placeReplaced);
   if (refusedByStore && phase_ == Phase::executing)
     state_.tell(CommitFenced{error.message(), std::max<std::size_t>(queue_.settled(), 1)});
   trouble_ =

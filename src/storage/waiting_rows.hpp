@@ -68,6 +68,10 @@ inline std::string namesSql(bool onlyUnread) {
 inline Error newerReader(std::string_view queue) {
   return {Errc::staleTerm, "queue \"" + std::string(queue) + "\" is read by a newer term"};
 }
+/// The error of a term whose queue has older places than it has read, or another reader that is older.
+inline Error wentBack(std::string_view queue) {
+  return {Errc::placeReplaced, "queue \"" + std::string(queue) + "\" is not the one that this term has read so far"};
+}
 /// The answer where no message waits under the id.
 inline ScheduleChange changeWithout(const std::optional<Row>& fired) {
   return fired ? ScheduleChange::fired : ScheduleChange::unknown;

@@ -136,10 +136,11 @@ Result<Connection*> Source::connected(Link& link) {
 Result<void> Source::isStillOwned() {
   const Result<Connection*> connection = connected();
   if (!connection) return connection.error();
-  const Result<Reply> owner = (*connection)->read({"HGET", keys_[Keys::queue], "owner"});
-  if (!owner) return owner.error();
-  if (owner->view().bytes() == owner_) return {};
-  return queueLost();
+  const Result<Reply> facts = (*connection)->read({"HMGET", keys_[Keys::queue], "owner", "last"});
+  if (!facts) return facts.error();
+  if ((*facts)[0].bytes() != owner_) return queueLost();
+  const auto last = parseInteger((*facts)[1].bytes());
+  return last.value_or(0) < cursor_ ? storage::wentBack(link_.options().queue) : Result<void>{};
 }
 
 Result<std::vector<Message>> Source::fetch(std::size_t max, BootTime deadline, std::stop_token stop) {

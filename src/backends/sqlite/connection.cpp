@@ -191,7 +191,21 @@ Result<void> Connection::configure(const JournalPlan& plan) {
 
 bool Connection::hasMoved() const noexcept {
   int moved = 0;
-  return sqlite3_file_control(db_, "main", SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK || moved != 0;
+  if (sqlite3_file_control(db_, "main", SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK || moved != 0) return true;
+  std::error_code gone;  // SQLite looks where a link has led to when it was opened
+  return !std::filesystem::equivalent(file_, sqlite3_db_filename(db_, "main"), gone);
+}
+
+Result<void> Connection::checkPlace() const {
+  if (!hasMoved()) return {};
+  return Error{Errc::placeReplaced, file_.string() + " is another file now, or gone"};
+}
+
+Result<void> Connection::lock() {
+  if (Result<void> begun = run("BEGIN IMMEDIATE"); !begun) return begun;
+  Result<void> same = checkPlace();
+  if (!same) rollback();
+  return same;
 }
 
 bool Connection::isInWal() {
@@ -229,6 +243,10 @@ Result<void> Connection::script(const char* sql) {
 }
 
 Result<void> Connection::commit(const std::function<bool()>& mayWait) {
+  if (Result<void> same = checkPlace(); !same) {
+    rollback();
+    return same;
+  }
   int code = prepare("COMMIT").step();
   while ((code & 0xFF) == SQLITE_BUSY && mayWait && mayWait()) code = prepare("COMMIT").step();
   if (code == SQLITE_DONE) return {};

@@ -201,13 +201,19 @@ class Connection {
   void limitLockWait(std::chrono::milliseconds limit) noexcept { lockWait_.limit(limit); }
   /// Another file has its name now, or none.
   bool hasMoved() const noexcept;
+  /// hasMoved() as placeReplaced.
+  Result<void> checkPlace() const;
+  /// Begins a transaction with the lock to write.
+  ///
+  /// Errors:  placeReplaced, storeBusy, storeFailed, unavailable
+  Result<void> lock();
   /// After a read: another process may have converted the file.
   bool isInWal();
   bool inTransaction() const noexcept { return sqlite3_get_autocommit(db_) == 0; }
   /// `mayWait`: asked each time that readers have blocked the COMMIT for the lock limit; true tries it again. The
   /// transaction stays open meanwhile.
   ///
-  /// Errors:  storeBusy, storeFull, storeFailed   not committed
+  /// Errors:  storeBusy, storeFull, storeFailed, placeReplaced   not committed
   ///          commitRefused                       against a rule that is checked at its end
   ///          outcomeUnknown                      an I/O error at a point where it may have been
   Result<void> commit(const std::function<bool()>& mayWait = {});

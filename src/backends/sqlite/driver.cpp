@@ -85,10 +85,12 @@ void Driver::rehearse(Connection& connection) {
 }
 
 Result<void> Driver::connect(const std::stop_token&) {
-  if (connection_) return {};
+  if (connection_ && (term_ || !connection_->hasMoved()))
+    return {};  // a term goes on with the file that it has claimed
   Result<std::shared_ptr<Connection>> opened = file_.acquire();
   if (!opened) return opened.error();
   connection_ = std::move(*opened);
+  owner_.queue = 0;  // its number in this file
   return {};
 }
 
@@ -163,7 +165,7 @@ Result<void> Driver::claim(const ElectionName& election, const Term* term, const
     owner_ = {queue->number, election.value};
     return *next ? writeFence(election, *queue, **next, term) : Result<void>{};
   };
-  if (Result<void> begun = connection_->run("BEGIN IMMEDIATE"); !begun) return begun;
+  if (Result<void> begun = connection_->lock(); !begun) return begun;
   term_ = term != nullptr ? std::optional(*term) : std::nullopt;
   Result<void> written = inTransaction();
   if (written) written = connection_->commit();
@@ -242,7 +244,7 @@ Result<storage::WaitingCounts> Driver::countWaiting(std::int64_t atMost) {
 
 Result<Outcome> Driver::begin(const Fence& expected, const Fence& next) {
   TENURE_ASSERT(connection_ != nullptr);
-  if (const Result<void> begun = connection_->run("BEGIN IMMEDIATE"); !begun) return begun.error();
+  if (const Result<void> begun = connection_->lock(); !begun) return begun.error();
   const Result<bool> passed = passFence(*connection_, expected, next);
   if (passed && *passed) return Outcome::committed;
   connection_->rollback();
@@ -254,7 +256,7 @@ Result<Committed> Driver::commit(const storage::Commit& commit) {
   if (commit.expected == nullptr) {
     if (storage::concernsQueue(*commit.writes))
       if (const Result<void> found = findQueue(); !found) return found.error();
-    if (const Result<void> begun = connection_->run("BEGIN IMMEDIATE"); !begun) return begun.error();
+    if (const Result<void> begun = connection_->lock(); !begun) return begun.error();
     return finish(commit);
   }
   const Result<Outcome> begun = begin(*commit.expected, *commit.next);

@@ -39,7 +39,7 @@ class OpenFile {
 
   /// Both ports get the same connection, so that they share transactions.
   Result<std::shared_ptr<Connection>> acquire(std::function<bool()> whenBusy = {}) {
-    if (auto connection = open_.lock()) {
+    if (auto connection = open_.lock(); connection != nullptr && !connection->hasMoved()) {
       if (whenBusy) connection->whenBusy(std::move(whenBusy));
       return connection;
     }

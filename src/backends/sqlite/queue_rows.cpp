@@ -59,8 +59,10 @@ Result<std::vector<NewMessage>> numberFresh(Connection& connection, std::int64_t
 
 /// The first of `count` places after the queue's last.
 Result<std::int64_t> reserve(Connection& connection, std::int64_t queue, std::int64_t count) {
-  const Result<void> moved = connection.run("UPDATE tenure_queue SET last = last + ?2 WHERE number = ?1", queue, count);
+  const Result<int> moved =
+      connection.change("UPDATE tenure_queue SET last = last + ?2 WHERE number = ?1", queue, count);
   if (!moved) return moved.error();
+  if (*moved == 0) return Error{Errc::placeReplaced, "queue number " + std::to_string(queue) + " is gone"};
   Query last = connection.query("SELECT last FROM tenure_queue WHERE number = ?1", queue);
   const Result<bool> row = last.next();
   if (!row) return row.error();

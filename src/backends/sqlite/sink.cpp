@@ -22,7 +22,16 @@ class Sink final : public IMessageSink {
   Result<void> append(std::span<const NewMessage> messages) override {
     for (const NewMessage& message : messages)
       if (Result<void> checked = messages::checkMessage(message, options_.numbered); !checked) return checked;
-    if (Result<void> begun = connection_->run("BEGIN IMMEDIATE"); !begun) return begun;
+    Result<void> stored = store(messages);
+    if (stored || !stored.error().is(Errc::placeReplaced)) return stored;
+    stored = open();  // nothing was stored: the file of that name is another one now
+    return stored ? store(messages) : stored;
+  }
+  std::int64_t leftOut() const noexcept override { return leftOut_; }
+
+ private:
+  Result<void> store(std::span<const NewMessage> messages) {
+    if (Result<void> begun = connection_->lock(); !begun) return begun;
     if (Result<void> inserted = insert(messages); !inserted) {
       connection_->rollback();
       return inserted;
@@ -31,9 +40,6 @@ class Sink final : public IMessageSink {
     if (committed) leftOut_ += leaving_;
     return committed;
   }
-  std::int64_t leftOut() const noexcept override { return leftOut_; }
-
- private:
   Result<void> insert(std::span<const NewMessage> messages) {
     const Result<std::int64_t> queue = ensureQueue(*connection_, whichQueue(options_));
     if (!queue) return queue.error();

@@ -66,7 +66,7 @@ Result<QueueIdentity> Source::identity(const std::stop_token&) {
   Connection& connection = **opened;
   if (const auto known = findQueue(connection, whichQueue(file_.options())); known)
     return identityOf(connection, *known);
-  if (const Result<void> locked = connection.run("BEGIN IMMEDIATE"); !locked) return locked.error();
+  if (const Result<void> locked = connection.lock(); !locked) return locked.error();
   const Result<std::int64_t> made = ensureQueue(connection, whichQueue(file_.options()));
   const Result<void> committed = made ? connection.commit() : Result<void>{};
   if (!made || !committed) connection.rollback();
@@ -97,6 +97,7 @@ Result<void> Source::own(const TermIdentity& term) {
     queue_ = queue;
     term_ = term;
     cursor_ = positionIn(queue, 0);
+    nextCheck_ = BootClock::now() + safetyNet;
     end_ = lastPositionIn(queue);
     room_.attach(connection_, queue, name, term);
     promoter_.attach(term);
@@ -111,7 +112,7 @@ Result<void> Source::own(const TermIdentity& term) {
       return {};
     }
   }
-  if (Result<void> locked = connection_->run("BEGIN IMMEDIATE"); !locked) return locked;
+  if (Result<void> locked = connection_->lock(); !locked) return locked;
   const Result<Queue> queue = readOrAddQueue(*connection_, whichQueue(file_.options()));
   if (!queue) return queue.error();
   if (!queue->owner.election.empty() && !isOwnedBy(queue->owner, term))
@@ -127,6 +128,7 @@ Result<std::vector<Message>> Source::fetch(std::size_t max, BootTime deadline, s
   LookAgain lookAgain(watch_.isWatching() ? safetyNet : withoutWatch);
   for (;;) {
     watch_.forget();
+    if (const Result<void> same = checkQueue(BootClock::now()); !same) return same.error();
     if (const Result<void> promoted = promote(); !promoted) return promoted.error();
     Result<std::vector<Message>> messages = file_.options().numberWhenRead ? lookAndNumber(max) : look(max);
     if (!messages || !messages->empty()) return messages;
@@ -136,6 +138,19 @@ Result<std::vector<Message>> Source::fetch(std::size_t max, BootTime deadline, s
     const ChangeWatch::Woke woke = watch_.wait(std::min({deadline - now, lookAgain.next(), untilDue}), stop);
     if (woke == ChangeWatch::Woke::changed) lookAgain.changed();
   }
+}
+
+Result<void> Source::checkQueue(BootTime now) {
+  if (now < nextCheck_) return {};
+  if (Result<void> same = connection_->checkPlace(); !same) return same;
+  const std::string& name = file_.options().queue;
+  Query queue = connection_->query("SELECT last FROM tenure_queue WHERE number = ?1 AND name = ?2", queue_, name);
+  const Result<bool> found = queue.next();
+  if (!found) return found.error();
+  if (!*found || queue.integer(0) < cursor_) return storage::wentBack(name);
+  const Result<void> reads = checkReader(*connection_, name, term_);
+  if (reads) nextCheck_ = now + safetyNet;
+  return reads;
 }
 
 /// Looks at the waiting room each time: one look at an index, which needs no word from a sender.
@@ -174,7 +189,7 @@ Result<std::vector<Message>> Source::lookAndNumber(std::size_t max) {
     return seen;
   }
   cursor_ = before;
-  if (const Result<void> locked = connection_->run("BEGIN IMMEDIATE"); !locked) return locked.error();
+  if (const Result<void> locked = connection_->lock(); !locked) return locked.error();
   const auto inTransaction = [&]() -> Result<std::vector<Message>> {
     const Result<bool> ours = isReader(*connection_, file_.options().queue, term_);
     if (!ours) return ours.error();
@@ -201,7 +216,7 @@ Result<void> Source::acknowledge(IFencedTransaction& transaction, std::span<cons
 
 Result<void> Source::acknowledge(std::span<const Message> messages) {
   TENURE_ASSERT(connection_ != nullptr);
-  if (Result<void> locked = connection_->run("BEGIN IMMEDIATE"); !locked) return locked;
+  if (Result<void> locked = connection_->lock(); !locked) return locked;
   std::vector<std::int64_t> positions;
   for (const Message& message : messages) positions.push_back(message.position);
   if (Result<void> deleted = deleteByPosition(*connection_, positions); !deleted) {

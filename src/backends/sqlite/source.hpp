@@ -39,6 +39,10 @@ class Source final : public IMessageSource {
   Result<std::vector<Message>> look(std::size_t max);
   /// The same, where those that lack numbers get them before anybody sees them.
   Result<std::vector<Message>> lookAndNumber(std::size_t max);
+  /// Once a second: a file that was replaced, or went back to a backup, has older places than were read.
+  ///
+  /// Errors:  placeReplaced, staleTerm
+  Result<void> checkQueue(BootTime now);
   /// Brings messages that are due to the end of the queue; not while a batch is open on the connection.
   Result<void> promote();
 
@@ -52,7 +56,8 @@ class Source final : public IMessageSource {
   ChangeWatch watch_;
   std::int64_t queue_ = 0;
   std::int64_t cursor_ = 0;  // position of the last message delivered
-  std::int64_t end_ = 0;     // the last position that the queue can ever have
+  BootTime nextCheck_{};
+  std::int64_t end_ = 0;  // the last position that the queue can ever have
 };
 
 }  // namespace tenure::sqlite

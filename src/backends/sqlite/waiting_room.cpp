@@ -61,6 +61,18 @@ Result<bool> isReader(Connection& connection, const std::string& queue, const Te
   return reader.next();
 }
 
+Result<void> checkReader(Connection& connection, const std::string& queue, const TermIdentity& term) {
+  const Result<bool> ours = isReader(connection, queue, term);
+  if (!ours) return ours.error();
+  if (*ours) return {};
+  Query newer = connection.query(
+      "SELECT 1 FROM tenure_reader WHERE queue = ?1 AND ensemble = ?2 AND (generation, token) > (?3, ?4)", queue,
+      term.ensemble.value, term.generation, term.token.value);
+  const Result<bool> isNewer = newer.next();
+  if (!isNewer) return isNewer.error();
+  return *isNewer ? storage::newerReader(queue) : storage::wentBack(queue);
+}
+
 /// Tokens of two ensembles cannot be compared: a term of another ensemble takes the row, and the fence decides who
 /// commits.
 Result<void> raiseReader(Connection& connection, const std::string& queue, const TermIdentity& term) {
@@ -111,7 +123,7 @@ Result<std::vector<scheduled::IWaitingRoom::Unread>> WaitingRoom::unread() {
 }
 
 Result<scheduled::IWaitingRoom::Promoted> WaitingRoom::promote(WallTime until, std::size_t atMost) {
-  if (const Result<void> locked = connection_->run("BEGIN IMMEDIATE"); !locked) return locked.error();
+  if (const Result<void> locked = connection_->lock(); !locked) return locked.error();
   const auto inTransaction = [&]() -> Result<Promoted> {
     const Result<bool> ours = isReader(*connection_, queue_, term_);
     if (!ours) return ours.error();

@@ -21,6 +21,9 @@ Result<storage::WaitingCounts> countWaiting(Connection& connection, const std::s
 
 /// Whether the term is the one that reads the queue.
 Result<bool> isReader(Connection& connection, const std::string& queue, const TermIdentity& term);
+/// Errors:  staleTerm      a newer term reads it
+///          placeReplaced  the reader is another one, and no newer term
+Result<void> checkReader(Connection& connection, const std::string& queue, const TermIdentity& term);
 /// Makes the term the one that reads the queue. Under the write lock. Errors: staleTerm.
 Result<void> raiseReader(Connection& connection, const std::string& queue, const TermIdentity& term);
 

@@ -229,5 +229,35 @@ TEST_F(Queue, ATransactionOfBookkeepingAloneIsOneRoundTripAndLeavesNoLock) {
   EXPECT_EQ(world_.ask("SELECT count(*) FROM tenure_message"), "0");
 }
 
+// shows: operations/place-replaced
+TEST_F(Queue, TablesThatAreBroughtBackFromABackupEndTheTermOfAnIdleSource) {
+  const auto sink = world_.sink();
+  ASSERT_THAT(sink->append(std::vector{messageWith("monday")}), succeeds());
+  auto backup = world_.session();
+  for (const char* table : {"tenure_queue", "tenure_message", "tenure_reader"})
+    backup.ask(std::string("CREATE TABLE backup_") + table + " AS TABLE " + table);
+  ASSERT_THAT(sink->append(std::vector{messageWith("tuesday")}), succeeds());
+  ASSERT_THAT(look(), ElementsAre("monday", "tuesday"));
+
+  backup.ask(
+      "BEGIN; UPDATE tenure_queue AS queue SET last = backup.last FROM backup_tenure_queue AS backup"
+      " WHERE queue.number = backup.number; TRUNCATE tenure_message, tenure_reader;"
+      " INSERT INTO tenure_message TABLE backup_tenure_message; INSERT INTO tenure_reader TABLE backup_tenure_reader;"
+      " COMMIT");
+
+  EXPECT_THAT(source().fetch(10, BootClock::now() + 30s, {}), test::failsWith(Errc::placeReplaced));
+}
+
+// shows: operations/place-replaced
+TEST_F(Queue, ANewTableOfItsNameEndsTheTermOfAnIdleSource) {
+  auto meddler = world_.session();
+  meddler.ask(
+      "BEGIN; CREATE TABLE other(LIKE tenure_message INCLUDING ALL); DROP TABLE tenure_message CASCADE;"
+      " ALTER TABLE other RENAME TO tenure_message; GRANT ALL ON tenure_message TO " +
+      world_.role() + "; COMMIT");
+
+  EXPECT_THAT(source().fetch(10, BootClock::now() + 30s, {}), test::failsWith(Errc::placeReplaced));
+}
+
 }  // namespace
 }  // namespace tenure::postgresql

@@ -92,6 +92,23 @@ TEST_F(Loss, Row36AWaitingSourceNoticesThatTheQueueWasEmptied) {
   EXPECT_THAT(fetched, failsWith(Errc::fenceLost));
 }
 
+// shows: operations/place-replaced
+TEST_F(Loss, Row36AWaitingSourceNoticesThatTheQueueWentBack) {
+  const std::string queue = "tenure:{orders}";
+  const auto sink = redis::openSink(server_.options()).value();
+  ASSERT_THAT(sink->append(std::vector{newMessage("monday")}), succeeds());
+  ASSERT_THAT(leader_.source().attach(leader_.term()), succeeds());
+  for (const char* part : {":queue", ":messages"}) server_.ask({"COPY", queue + part, "backup" + std::string(part)});
+  ASSERT_THAT(sink->append(std::vector{newMessage("tuesday")}), succeeds());
+  ASSERT_EQ(leader_.source().fetch(10, BootTime::min(), {}).value().size(), 2U);
+  for (const char* part : {":queue", ":messages"})
+    server_.ask({"COPY", "backup" + std::string(part), queue + part, "REPLACE"});
+
+  const auto fetched = leader_.source().fetch(10, BootClock::now() + std::chrono::seconds{30}, {});
+
+  EXPECT_THAT(fetched, failsWith(Errc::placeReplaced));
+}
+
 TEST_F(Loss, Row36AnAcknowledgementTakesNoMessageThatCameAfterTheQueueWasEmptied) {
   const auto sink = redis::openSink(server_.options()).value();
   ASSERT_THAT(sink->append(std::vector{newMessage("old")}), succeeds());

@@ -68,10 +68,14 @@ Result<QueueIdentity> ReadingSource::identity(const std::stop_token& stop) {
 Result<void> ReadingSource::attach(const Term& term) {
   drop();
   session_.endTerm();
-  Result<std::shared_ptr<Connection>> reached = session_.reach(term.identity());
-  if (!reached) return reached.error();
-  connection_ = *std::move(reached);
-  const Result<void> owned = own(term.identity());
+  const auto attempt = [&]() -> Result<void> {
+    Result<std::shared_ptr<Connection>> reached = session_.reach(term.identity());
+    if (!reached) return reached.error();
+    connection_ = *std::move(reached);
+    return own(term.identity());
+  };
+  Result<void> owned = attempt();
+  if (!owned && session_.hasLostKept()) owned = attempt();
   if (!owned) detach();
   return owned;
 }
@@ -89,6 +93,8 @@ Result<void> ReadingSource::takeToRead(const TermIdentity& term) {
   if (!reads) return reads.error();
   if (!*reads) return storage::newerReader(options_.queue);
   queue_ = place->number;
+  channel_ = place->channel;
+  term_ = term;
   room_.attach(connection_.get(), *std::move(place), term);
   return {};
 }
@@ -129,6 +135,22 @@ Result<bool> ReadingSource::becomeReader(const QueuePlace& place, const TermIden
   if (raised) return raised.answers[2].changed() == 1;
   connection_->rollback();
   return raised.error();
+}
+
+Result<void> ReadingSource::checkQueue(std::int64_t cursor) {
+  const Result<Answer> found = connection_->ask(
+      "SELECT coalesce((SELECT last >= $7 AND 'tenure_' || 'tenure_message'::regclass::oid::bigint || '_' || number = "
+      "$9"
+      " FROM tenure_queue WHERE number = $8 AND name = $1), false)::int,"
+      " coalesce((SELECT (election, path, ensemble, generation, token) = ($2, $3, $4, $5, $6)"
+      " FROM tenure_reader WHERE queue = $1), false)::int,"
+      " EXISTS(SELECT FROM tenure_reader WHERE queue = $1 AND ensemble = $4 AND (generation, token) > ($5, $6))::int",
+      options_.queue, term_.election.value, term_.electionPath, term_.ensemble.value, term_.generation,
+      term_.token.value, cursor, queue_, channel_);
+  if (!found) return found.error();
+  const auto is = [&](int column) { return found->integer(0, column) == 1; };
+  if (is(0) && is(1)) return {};
+  return is(2) ? storage::newerReader(options_.queue) : storage::wentBack(options_.queue);
 }
 
 bool ReadingSource::sharesTransactionsWith(const IFencedStore& store) const noexcept {

@@ -55,6 +55,11 @@ class ReadingSource : public IMessageSource {
   ///
   /// Errors:  queueOwned, staleTerm; those of checkSchema()
   Result<void> takeToRead(const TermIdentity& term);
+  /// Whether the database still has the queue that this term reads, and has read up to `cursor`: tables may be brought
+  /// back from a backup while a session goes on.
+  ///
+  /// Errors:  placeReplaced, staleTerm
+  Result<void> checkQueue(std::int64_t cursor);
 
   const Options& options_;
   std::shared_ptr<Connection> connection_;
@@ -69,6 +74,8 @@ class ReadingSource : public IMessageSource {
   Result<bool> becomeReader(const QueuePlace& place, const TermIdentity& term);
 
   const storage::FencedSession& store_;
+  TermIdentity term_;
+  std::string channel_;
   std::optional<QueuePlace> prepared_;  // where prepare() has found the queue: a guess
 };
 

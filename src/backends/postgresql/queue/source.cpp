@@ -13,6 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration safetyNet = 1s;                // a notification may be lost with whatever stands in between
+constexpr Duration checkPause = 5s;               // a database that went back to a backup is noticed by then
 constexpr std::int64_t enoughBytes = 8LL << 20U;  // a fetch of large messages stops here
 // A receive window of the least common size takes it, so that the server has sent all of it, however long we are away.
 constexpr std::int64_t bufferedBytes = 48LL << 10U;
@@ -28,6 +29,7 @@ bool isLight(const std::vector<Message>& messages) {
 Result<void> Source::own(const TermIdentity& term) {
   if (Result<void> taken = takeToRead(term); !taken) return taken;
   cursor_ = 0;
+  nextCheck_ = BootClock::now() + checkPause;
   promoter_.attach(term);
   return {};
 }
@@ -71,9 +73,14 @@ Result<void> Source::tend() {
   const auto heard = connection_->takeNotifications();
   if (!heard) return heard.error();
   if (heard->ofTime) promoter_.wake();
-  if (!promoter_.isTime()) return {};
-  const Result<void> arrived = takeAhead();
-  return arrived ? promoter_.turn() : arrived;
+  const bool checks = BootClock::now() >= nextCheck_;
+  if (!checks && !promoter_.isTime()) return {};
+  if (const Result<void> arrived = takeAhead(); !arrived) return arrived;
+  if (checks) {
+    if (const Result<void> same = checkQueue(cursor_); !same) return same;
+    nextCheck_ = BootClock::now() + checkPause;
+  }
+  return promoter_.isTime() ? promoter_.turn() : Result<void>{};
 }
 
 /// Bounds are hidden from the planner (row_sets.hpp).

@@ -39,6 +39,7 @@ class Source final : public ReadingSource {
   Result<void> takeAhead();
   Result<void> take(const Answer& rows);
 
+  BootTime nextCheck_{};
   scheduled::Promoter promoter_;
   std::int64_t cursor_ = 0;    // position of the last message that has arrived
   std::deque<Message> ahead_;  // arrived, not handed out yet
