@@ -29,7 +29,7 @@ std::string encoded(std::string_view bytes);
 std::string decoded(std::string_view name);
 
 struct Paths {
-  static constexpr std::string_view layout = "tenure store 1";
+  static constexpr std::string_view layout = "tenure store 2";
   static constexpr std::size_t shards = 64;
 
   Paths(const std::string& root, const std::string& name)
