@@ -266,7 +266,7 @@ TEST_F(SendFunctions, AFunctionOfTheSameNameInTheTablesSchemaIsNotCalled) {
 }
 
 // shows: send/functions-those-alone
-TEST_F(SendFunctions, OfTheTablesOfAnEarlierVersionAreMadeWithTheNextApply) {
+TEST_F(SendFunctions, ThatAreMissingAreMadeByTheNextApply) {
   world.ask("DROP FUNCTION tenure_cancel(text, text)");
 
   ASSERT_THAT(applySchema(world.options()), succeeds());
