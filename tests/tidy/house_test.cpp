@@ -76,7 +76,7 @@ std::string roomOf(const std::string& path) {
   return inside.substr(0, std::min(inside.find('/'), inside.size()));
 }
 
-/// "src/backends/sqlite/fence.cpp" is of the backend "sqlite"; "" for what is of none.
+/// "src/backends/sqlite/driver.cpp" is of the backend "sqlite"; "" for what is of none.
 std::string backendOf(const std::string& path) {
   static const std::regex pattern(R"re(^(?:src/)?backends/([^/]+)/)re");
   std::smatch match;

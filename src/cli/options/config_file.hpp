@@ -5,7 +5,7 @@
 ///     [consume]
 ///     election = "orders"                 # in a section: for that command alone, and it wins
 ///
-/// Only cli/tool.cpp includes this: it needs CLI11.
+/// Included where CLI11 is known: commands/tool.cpp and mistakes.cpp.
 #pragma once
 
 #include <CLI/CLI.hpp>

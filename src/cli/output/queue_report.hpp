@@ -63,7 +63,7 @@ Result<std::optional<ScheduledStats>> scheduledOf(const Backend& queue, bool atA
 std::string timedText(const ScheduledStats& scheduled, WallTime now);
 /// Of messages without one, that other programs have sent: "2, the oldest for 5s"
 std::string sentText(const ScheduledStats& scheduled, WallTime now);
-/// Of both.
+/// Both in one text.
 std::string scheduledText(const ScheduledStats& scheduled, WallTime now);
 /// An object.
 std::string scheduledJson(const ScheduledStats& scheduled);

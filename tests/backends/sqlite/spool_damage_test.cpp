@@ -19,7 +19,7 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 /// Another process, which does its part when this one is about to run a statement that begins with `before`. It lives
-/// on until it is let go, with what it then holds.
+/// on until it is ended, with what it then holds.
 class Meanwhile {
  public:
   Meanwhile(std::string before, const std::function<bool()>& part) : before_(std::move(before)) {

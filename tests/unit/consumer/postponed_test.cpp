@@ -1,5 +1,4 @@
-// Messages whose handlers ask for later: on record, and an alarm when there is no end of it. See
-// consumer/postponements.hpp.
+// Messages whose handlers ask for later: on record, and an alarm when there is no end of it.
 #include "consumer/values.hpp"
 #include "scene.hpp"
 

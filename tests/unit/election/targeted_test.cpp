@@ -123,7 +123,7 @@ TEST_F(Targeted, ARequestForAnyOneNeverGoesToAnObserver) {
 }
 
 /// To this leader the candidates do not say that they know the baton. Its orders to send somebody back are kept until
-/// they are let go.
+/// the test sends them.
 class SlowToSendBack final : public ForwardingCoordination {
  public:
   using ForwardingCoordination::ForwardingCoordination;

@@ -20,7 +20,7 @@ class Pausing : public ToolInElection {
     EXPECT_TRUE(ledgerReaches(5));
     return replica;
   }
-  /// A handler that says that it has begun, and ends when it is let go.
+  /// A handler that says that it has begun, and ends when the file `go` is there.
   std::string waitingHandler() {
     write("handle", "#!/bin/sh\ntouch '" + at("begun") + "'\nwhile [ ! -e '" + at("go") + "' ]; do sleep 0.02; done\n");
     std::filesystem::permissions(at("handle"), std::filesystem::perms::owner_all);
