@@ -88,8 +88,8 @@ class ZooKeeper final : public ICoordination, private zookeeper::ISessionOwner {
   struct Fresh final : zookeeper::ISessionOwner {
     explicit Fresh(ZooKeeper& ours) : zookeeper(ours) {}
     void onConnected(const SessionInfo& connected) override { zookeeper.freshConnected(connected); }
-    void onSuspended() override { zookeeper.freshLost(); }
-    void onEnded(SessionEnd) override { zookeeper.freshLost(); }
+    void onSuspended() override { zookeeper.lost(); }
+    void onEnded(SessionEnd) override { zookeeper.lost(); }
 
     ZooKeeper& zookeeper;
     std::shared_ptr<Session> session;
@@ -101,7 +101,6 @@ class ZooKeeper final : public ICoordination, private zookeeper::ISessionOwner {
   void onEnded(SessionEnd end) override;
   void newSession();
   void freshConnected(const SessionInfo& info);
-  void freshLost();
   void lost();
   void replaceWhenDue();
   void tryFresh();
@@ -170,9 +169,7 @@ void ZooKeeper::freshConnected(const SessionInfo& info) {
   replaceWhenDue();
 }
 
-// Not forgotten here: it is the one that calls.
-void ZooKeeper::freshLost() { lost(); }
-
+// The fresh session may be the caller: the next step forgets it, on a turn of its own.
 void ZooKeeper::lost() {
   replacement_.lost(loop_->now(), timeout_);
   replaceWhenDue();

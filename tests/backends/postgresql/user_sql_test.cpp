@@ -328,15 +328,27 @@ TEST_F(UserSql, AStatementThatRunsTooLongFailsAlone) {
   EXPECT_THAT(transaction->put("k", "v"), succeeds());
 }
 
+/// Another application holds the lock of a row, and this leader waits for it no longer than a moment.
+class UserSqlBesideALock : public UserSql {
+ protected:
+  void SetUp() override {
+    UserSql::SetUp();
+    world_.ask("INSERT INTO ledger VALUES('a', 1)");
+    application.ask("BEGIN; UPDATE ledger SET amount = 2");
+    ASSERT_THAT(impatient.claim(), succeeds());
+  }
+  Options hasty() {
+    Options options = world_.options();
+    options.lockLimit = 50ms;
+    return options;
+  }
+
+  test::PostgresSession application = world_.session();
+  Leader impatient{hasty(), 8};
+};
+
 // shows: exactly-once/locked-row
-TEST_F(UserSql, ARowThatAnotherApplicationLocksCostsItsStatementAlone) {
-  world_.ask("INSERT INTO ledger VALUES('a', 1)");
-  auto application = world_.session();
-  application.ask("BEGIN; UPDATE ledger SET amount = 2");
-  Options options = world_.options();
-  options.lockLimit = 50ms;
-  Leader impatient(options, 8);
-  ASSERT_THAT(impatient.claim(), succeeds());
+TEST_F(UserSqlBesideALock, ARowThatAnotherApplicationLocksCostsItsStatementAlone) {
   auto transaction = impatient.begin();
 
   EXPECT_THAT(transaction->sql()->execute("UPDATE ledger SET amount = 3"), failsWith(Errc::storeBusy));
@@ -348,14 +360,7 @@ TEST_F(UserSql, ARowThatAnotherApplicationLocksCostsItsStatementAlone) {
 }
 
 // shows: exactly-once/locked-row
-TEST_F(UserSql, AWriteToALockedRowIsRunByItselfTheNextTime) {
-  world_.ask("INSERT INTO ledger VALUES('a', 1)");
-  auto application = world_.session();
-  application.ask("BEGIN; UPDATE ledger SET amount = 2");
-  Options options = world_.options();
-  options.lockLimit = 50ms;
-  Leader impatient(options, 8);
-  ASSERT_THAT(impatient.claim(), succeeds());
+TEST_F(UserSqlBesideALock, AWriteToALockedRowIsRunByItselfTheNextTime) {
   auto transaction = impatient.begin();
   ASSERT_THAT(transaction->sql()->write("UPDATE ledger SET amount = 3"), succeeds());
   EXPECT_THAT(transaction->commit(), failsWith(Errc::transactionConflict));
