@@ -121,8 +121,8 @@ template <class Body>
 concept AnEvent = (AllEvents::indexOf<Body>() < AllEvents::count);
 }  // namespace detail
 
-/// One of the structs above, which never changes; copies share it. No std::variant, since each file that copies one of
-/// ninety alternatives would compile some twenty thousand functions for it.
+/// Holds one of the structs above. It never changes, and copies share it. A std::variant of ninety structs would cost
+/// each file that copies an event some twenty thousand compiled functions.
 class EventBody {
  public:
   template <detail::AnEvent Body>

@@ -141,7 +141,7 @@ class Engine final : public ILeaderCareer {
   AnswerTimer sourceTimer_;
   std::vector<std::unique_ptr<IFencedStore>> laneStores_;  // of the next term's lanes; nullptr used by one at a time
 
-  // What the present term has.
+  // State of the present term.
   TermState termState_;
   std::shared_ptr<Notes> notes_;
   std::optional<TotalOrder> order_;             // in total order

@@ -3,9 +3,9 @@
 ///   connected ──lost──► alone, due after TO ──due──► beside a fresh one ──connects──► due after TO/3 ──► replaced
 ///                         the old one connects again, in any state: connected
 ///
-/// The C client tells each server the newest change that it has seen, and a server whose data are older refuses it
-/// without a word: an ensemble that came back empty, or from a backup, would be tried for ever. A fresh session has
-/// seen nothing. The old one is preferred while both can be had: with it its znodes live on.
+/// The C client sends the newest zxid that it has seen with each handshake, and a server with an older zxid closes the
+/// connection without an answer: an ensemble that came back empty, or from a backup, would be tried for ever. A fresh
+/// session has seen nothing. The old one is preferred while both can be had: with it its znodes live on.
 #pragma once
 
 #include <optional>
@@ -35,7 +35,7 @@ class Replacement {
     due_ = now + timeout_ / 3;
   }
   std::optional<BootTime> due() const noexcept { return due_; }
-  /// What is to be done now; each step is told once.
+  /// The step that is due at `now`. Each step is returned once.
   Step step(BootTime now) noexcept {
     if (!due_ || now < *due_) return Step::none;
     due_.reset();

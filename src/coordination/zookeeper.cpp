@@ -123,7 +123,7 @@ class ZooKeeper final : public ICoordination, private zookeeper::ISessionOwner {
   std::shared_ptr<Session> session_;
   std::string unresolved_;  // why there is no session
   std::uint64_t generation_ = 0;
-  std::chrono::milliseconds timeout_{};  // of the session, as negotiated
+  std::chrono::milliseconds timeout_{};  // session timeout, as negotiated with the server
   Replacement replacement_;
   Fresh fresh_{*this};
   TimerId timer_ = 0;

@@ -68,7 +68,7 @@ inline std::string namesSql(bool onlyUnread) {
 inline Error newerReader(std::string_view queue) {
   return {Errc::staleTerm, "queue \"" + std::string(queue) + "\" is read by a newer term"};
 }
-/// The error of a term whose queue has older places than it has read, or another reader that is older.
+/// The error of a term whose queue went back to a backup: its last position, or its reader's term, is an older one.
 inline Error wentBack(std::string_view queue) {
   return {Errc::placeReplaced, "queue \"" + std::string(queue) + "\" is not the one that this term has read so far"};
 }

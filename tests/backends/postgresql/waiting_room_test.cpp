@@ -102,7 +102,7 @@ struct BesideASnapshot : BesideATransaction {
 struct BesideAWriter : BesideATransaction {
   BesideAWriter() : BesideATransaction("BEGIN; INSERT INTO other VALUES(1)") {}
 };
-/// It has drawn a place, and commits later than those behind it.
+/// A sender's transaction has drawn a place, and commits after senders that drew later places.
 struct BesideASender : BesideATransaction {
   BesideASender() : BesideATransaction("BEGIN; INSERT INTO tenure_waiting(queue, body) VALUES('orders', 'late')") {}
 };

@@ -1,4 +1,4 @@
-// Messages whose handlers ask for later: on record, and an alarm when there is no end of it.
+// A handler postpones its message: that is recorded, and raises an alarm when the message is postponed without end.
 #include "consumer/values.hpp"
 #include "scene.hpp"
 

@@ -132,7 +132,7 @@ struct Command {
   SqlText sql;
   std::vector<Parameter> parameters{};
   bool textResults = false;    // for a user's statement, whose types are not known beforehand
-  bool leavesNothing = false;  // it is not prepared under a name, which stays with the session
+  bool leavesNothing = false;  // sent unnamed: the session keeps no prepared statement
 };
 
 template <class... Values>

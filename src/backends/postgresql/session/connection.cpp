@@ -123,7 +123,7 @@ Result<void> Connection::checkPooling(const Options& options) {
   if (!first) return first.error();
   process_ = *first;
   if (!isPooled()) return {};
-  Options same = options;  // of several hosts the one that we are with
+  Options same = options;  // several hosts may be named; the pooler's second session has to go to the first one's
   if (const char* host = PQhost(connection_); host != nullptr) same.host = host;
   if (const char* port = PQport(connection_); port != nullptr)
     same.port = static_cast<std::uint16_t>(parseInteger(port).value_or(options.port));

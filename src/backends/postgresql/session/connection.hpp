@@ -166,7 +166,7 @@ class Connection {
   bool underWay_ = false;
   bool mayRemove_ = true;  // a prepared statement: in a transaction that has failed, the server takes its end alone
   bool lost_ = false;
-  std::int64_t process_ = 0;  // of the server, for this session
+  std::int64_t process_ = 0;  // process number of the server process that serves this session
   Error lostBy_;
   std::string warning_;
   std::uint64_t uses_ = 0;

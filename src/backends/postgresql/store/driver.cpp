@@ -384,7 +384,7 @@ Result<Committed> Driver::failed(Connection& connection, const Failure& failure,
     return Error{Errc::commitRefused, failure.error.detail};
   const bool isOurs = failure.command >= places.ours && failure.command < places.commit;
   if (isOurs && isUnexpected(failure.sqlState)) return Committed{Outcome::conflict};
-  // Of a row that another program has locked, the handler hears when its statement is run by itself.
+  // Another program has locked a row of the user's: the statement is run again by itself, and its handler is told.
   const bool isUsersLock = isLockTimeout(failure.sqlState) && failure.command < places.ours;
   if (isLost || !isGuess || (endsTransaction(meaningOf(failure.sqlState)) && !isUsersLock)) return failure.error;
   goPessimistic();

@@ -1,4 +1,4 @@
-/// What a leader and its standbys believe of their surroundings is not believed for longer than it is true.
+/// Files, ensembles and rows change under a running replica, and it notices.
 #include "process/tool/cli/replica.hpp"
 #include "support/postgres_server.hpp"
 #include "support/results.hpp"
