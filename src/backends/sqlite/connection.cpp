@@ -115,6 +115,10 @@ Connection::Connection(sqlite3* db, std::filesystem::path file, std::chrono::mil
       lockWait_(lockLimit),
       statements_(ownStatements),
       userStatements_(keptUserStatements) {
+  setUp();
+}
+
+void Connection::setUp() noexcept {
   sqlite3_extended_result_codes(db_, 1);
   sqlite3_busy_handler(db_, &LockWait::onBusy, &lockWait_);
   sqlite3_db_config(db_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
@@ -172,11 +176,21 @@ Result<std::unique_ptr<Connection>> Connection::look(const Options& options) {
   return std::unique_ptr<Connection>(new Connection(db, file, options.lockLimit));
 }
 
+Error keptInWal(const std::filesystem::path& file) {
+  const std::optional<pid_t> keeper = walKeeper(file);
+  const std::string by = keeper ? "process " + std::to_string(*keeper) : "another program";
+  return {Errc::storeBusy, file.string() + ": " + by + " keeps it in WAL mode, which SQLite " + sqlite3_libversion() +
+                               " can damage: it may set no journal_mode; the mode is left once it has closed the file"};
+}
+
 Result<void> Connection::configure(const JournalPlan& plan) {
-  Query mode = query("PRAGMA journal_mode=" + std::string(plan.mode));
+  plan_ = plan;
+  Query mode = query(plan.bearsWal && isInWalMode(file_) ? "PRAGMA journal_mode"
+                                                         : "PRAGMA journal_mode=" + std::string(plan.mode));
   const Result<bool> answered = mode.next();
-  if (!answered) return answered.error();
-  if (mode.bytes(0) != plan.mode)
+  if (!answered)
+    return answered.error().is(Errc::storeBusy) && isInWalMode(file_) ? keptInWal(file_) : answered.error();
+  if (mode.bytes(0) != plan.mode && !(plan.bearsWal && mode.bytes(0) == "wal"))
     return Error{Errc::configurationRefused, file_.string() + " stays in journal mode " + mode.text(0) +
                                                  ", but SQLite " + sqlite3_libversion() + " needs " +
                                                  std::string(plan.mode) + " to be safe"};
@@ -202,10 +216,48 @@ Result<void> Connection::checkPlace() const {
 }
 
 Result<void> Connection::lock() {
-  if (Result<void> begun = run("BEGIN IMMEDIATE"); !begun) return begun;
-  Result<void> same = checkPlace();
-  if (!same) rollback();
-  return same;
+  if (std::exchange(isReopened_, false))
+    if (Result<void> set = run("PRAGMA synchronous=" + std::string(plan_.synchronous)); !set) return set;
+  for (bool hasLeft = false;; hasLeft = true) {
+    if (Result<void> begun = run("BEGIN IMMEDIATE"); !begun) return begun;
+    Result<void> same = checkPlace();
+    if (same && (plan_.bearsWal || !isInWal())) return same;
+    rollback();
+    if (!same) return same;
+    if (hasLeft) return keptInWal(file_);
+    if (Result<void> left = leaveWal(); !left) return left;
+  }
+}
+
+/// Works where no other connection is open. One that was in WAL mode keeps others from leaving it, so that ours is
+/// opened anew, and touches the file again only with the next transaction.
+Result<void> Connection::leaveWal() {
+  constexpr std::chrono::milliseconds patience{50};
+  const Duration usual = lockWait_.limit();
+  lockWait_.limit(patience);
+  Result<void> left = run("PRAGMA journal_mode=" + std::string(plan_.mode));
+  lockWait_.limit(usual);
+  if (left && !isInWal()) return {};
+  const Error why = keptInWal(file_);
+  if (Result<void> anew = reopen(); !anew) return anew;
+  return why;
+}
+
+Result<void> Connection::reopen() {
+  statements_.clear();
+  userStatements_.clear();
+  sqlite3* db = nullptr;
+  if (const int code = sqlite3_open_v2(file_.c_str(), &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
+      code != SQLITE_OK) {
+    Error error = errorOf(db, code);
+    sqlite3_close(db);
+    return error;
+  }
+  sqlite3_close(std::exchange(db_, db));
+  setUp();
+  if (lookLimit_ > Duration{}) limitLooks(std::chrono::floor<std::chrono::milliseconds>(lookLimit_));
+  isReopened_ = true;
+  return {};
 }
 
 bool Connection::isInWal() {

@@ -34,6 +34,7 @@ class LockWait {
   explicit LockWait(Duration limit) noexcept : limit_(limit) {}
 
   void limit(Duration limit) noexcept { limit_ = limit; }
+  Duration limit() const noexcept { return limit_; }
   /// Asked when the limit has passed: true starts another wait. Must not use the connection that waits.
   void whenOver(std::function<bool()> ask) { ask_ = std::move(ask); }
 
@@ -58,11 +59,16 @@ int authorize(void* userMode, int action, const char* first, const char* second,
 struct JournalPlan {
   std::string_view mode;         // as PRAGMA journal_mode answers it
   std::string_view synchronous;  // as PRAGMA synchronous takes it
+  bool bearsWal = false;         // where another program has set it
 };
-/// Other programs that write the file may have an older library: for them it stays in a rollback journal.
+/// Other programs that write the file may have an older library: for them it stays in a rollback journal. Some set WAL
+/// all the same, as web frameworks do; that is borne where our library is safe, and else no transaction begins.
 constexpr JournalPlan journalPlan(int libraryVersion, bool forSenders = false) noexcept {
-  return libraryVersion >= 3'051'003 && !forSenders ? JournalPlan{"wal", "FULL"} : JournalPlan{"truncate", "EXTRA"};
+  const bool isSafe = libraryVersion >= 3'051'003;
+  return isSafe && !forSenders ? JournalPlan{"wal", "FULL", true} : JournalPlan{"truncate", "EXTRA", isSafe};
 }
+/// Why no transaction begins on such a file.
+Error keptInWal(const std::filesystem::path& file);
 
 /// As the file's header says: asking SQLite would open its log.
 bool isInWalMode(const std::filesystem::path& file);
@@ -203,9 +209,10 @@ class Connection {
   bool hasMoved() const noexcept;
   /// hasMoved() as placeReplaced.
   Result<void> checkPlace() const;
-  /// Begins a transaction with the lock to write.
+  /// Begins a transaction with the lock to write. A file that another program has put into WAL mode leaves it first.
   ///
   /// Errors:  placeReplaced, storeBusy, storeFailed, unavailable
+  ///          storeBusy                           keptInWal() as well, while the other program has the file open
   Result<void> lock();
   /// After a read: another process may have converted the file.
   bool isInWal();
@@ -253,8 +260,13 @@ class Connection {
   Query prepare(std::string_view sql);
   static int onProgress(void* connection) noexcept;
   Result<void> configure(const JournalPlan& plan);
+  void setUp() noexcept;
+  Result<void> leaveWal();
+  Result<void> reopen();
 
   sqlite3* db_;
+  JournalPlan plan_ = journalPlan(sqlite3_libversion_number());
+  bool isReopened_ = false;  // and nothing was set since: even that would take a lock
   std::filesystem::path file_;
   LockWait lockWait_;
   StatementCache statements_;

@@ -36,8 +36,10 @@ Result<void> lookAtJournal(Connection& connection, const Options& options, Inspe
   const JournalPlan plan = journalPlan(sqlite3_libversion_number(), options.senders || *marked);
   // A rollback journal's kind is each connection's own business; WAL is the file's.
   const bool isWal = isInWalMode(connection.file());
-  found.expectSafe(isWal == (plan.mode == "wal"), "journal_mode", isWal ? "wal" : "a rollback journal",
-                   "the next leader changes it to " + std::string(plan.mode) + ", for which it must be alone");
+  const bool isPlanned = isWal == (plan.mode == "wal") || (isWal && plan.bearsWal);
+  found.expectSafe(isPlanned, "journal_mode", isWal ? "wal" : "a rollback journal",
+                   "the next leader changes it to " + std::string(plan.mode) +
+                       ", for which it must be alone: a program that shares the file may set no journal_mode");
   found.fact("synchronous", std::string(plan.synchronous), "set by each of our connections");
   if (*marked) found.fact("senders", "other programs write this file", "it stays in a rollback journal");
   return {};

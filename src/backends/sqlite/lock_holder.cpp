@@ -115,6 +115,11 @@ std::optional<pid_t> lockHolder(const std::filesystem::path& file) {
   return std::nullopt;
 }
 
+std::optional<pid_t> walKeeper(const std::filesystem::path& file) {
+  const std::optional<int> database = ownDescriptor(file);
+  return database ? whoBlocks(*database, sharedFirst, sharedSize) : std::nullopt;
+}
+
 Eviction evictHolder(const std::filesystem::path& file, std::span<const ProcessIdentity> suspects,
                      std::optional<HolderLook>& first, std::chrono::milliseconds limit) {
   using enum Eviction::Outcome;

@@ -31,6 +31,8 @@ namespace tenure::sqlite {
 /// Another process that keeps us from writing, as far as this pid namespace can name it. The file must be open in
 /// this process.
 std::optional<pid_t> lockHolder(const std::filesystem::path& file);
+/// A process, and not this one, that has the file open in WAL mode.
+std::optional<pid_t> walKeeper(const std::filesystem::path& file);
 
 struct Eviction {
   enum class Outcome {

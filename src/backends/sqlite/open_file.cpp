@@ -6,6 +6,7 @@
 
 #include "backends/sqlite/connection.hpp"
 #include "backends/sqlite/file_system.hpp"
+#include "backends/sqlite/lock_holder.hpp"
 #include "backends/sqlite/schema.hpp"
 #include "backends/sqlite/user_sql.hpp"
 
@@ -43,8 +44,24 @@ Result<void> looking(const Options& options, const std::function<Result<void>(Co
 
 }  // namespace
 
+namespace {
+
+/// Whether the next leader could take the file out of WAL mode; why not, where it could not.
+std::optional<Error> lookAtJournal(const Connection& connection) {
+  const bool isRefused = !journalPlan(sqlite3_libversion_number()).bearsWal && isInWalMode(connection.file());
+  if (!isRefused || !walKeeper(connection.file())) return std::nullopt;
+  return keptInWal(connection.file());
+}
+
+}  // namespace
+
 Result<void> lookAsStandby(const Options& options) {
-  return looking(options, [&](Connection& connection) { return lookAtSchema(connection, options.create); });
+  std::optional<Error> kept;  // a lock that does not pass by itself
+  const Result<void> looked = looking(options, [&](Connection& connection) {
+    kept = lookAtJournal(connection);
+    return lookAtSchema(connection, options.create);
+  });
+  return looked && kept ? Result<void>(*kept) : looked;
 }
 
 Result<void> checkUserSql(const Options& options, std::string_view sql, std::span<const SqlParameter> parameters) {

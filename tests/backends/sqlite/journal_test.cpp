@@ -24,6 +24,32 @@ std::string answer(Connection& connection, std::string_view sql) {
   return query.next().value() ? query.text(0) : "none";
 }
 
+/// Another program's connection.
+class Stranger {
+ public:
+  explicit Stranger(const std::filesystem::path& file) { EXPECT_EQ(sqlite3_open(file.c_str(), &db_), SQLITE_OK); }
+  ~Stranger() { close(); }
+  Stranger(const Stranger&) = delete;
+  Stranger& operator=(const Stranger&) = delete;
+  void run(const char* sql) { EXPECT_EQ(sqlite3_exec(db_, sql, nullptr, nullptr, nullptr), SQLITE_OK); }
+  void close() { sqlite3_close(std::exchange(db_, nullptr)); }
+
+ private:
+  sqlite3* db_ = nullptr;
+};
+
+class JournalOfASharedFile : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (journalPlan(sqlite3_libversion_number()).bearsWal)
+      GTEST_SKIP() << "needs rollback-journal: the write-ahead log is safe in this library";
+    ours_ = Connection::open(world_.options()).value();
+  }
+
+  const SqliteWorld world_;
+  std::unique_ptr<Connection> ours_;
+};
+
 // shows: operations/below-sqlite-rollback
 TEST(JournalPlan, AvoidsWalWhereTheLibraryCanCorruptIt) {
   EXPECT_EQ(journalPlan(3'040'001).mode, "truncate");
@@ -78,6 +104,37 @@ TEST(SqliteFile, InWalModeIsTakenBackToASafeJournal) {
 
   ASSERT_THAT(connection, succeeds());
   EXPECT_EQ(answer(**connection, "PRAGMA journal_mode"), "truncate");
+}
+
+// shows: send/sender-sets-wal
+TEST_F(JournalOfASharedFile, PutIntoWalModeByAnOpenConnectionBeginsNoTransactionUntilItCloses) {
+  ASSERT_THAT(ours_->lock(), succeeds());
+  ours_->rollback();
+  Stranger stranger(world_.options().file);
+  stranger.run("PRAGMA journal_mode=WAL; CREATE TABLE theirs(x)");
+
+  const Result<void> refused = ours_->lock();
+
+  ASSERT_THAT(refused, failsWith(Errc::storeBusy));
+  EXPECT_THAT(refused.error().detail, HasSubstr("WAL mode"));
+  EXPECT_FALSE(ours_->inTransaction());
+  stranger.run("INSERT INTO theirs VALUES(1)");
+  stranger.close();
+  EXPECT_THAT(ours_->lock(), succeeds());
+  EXPECT_EQ(answer(*ours_, "PRAGMA journal_mode"), "truncate");
+  EXPECT_THAT(ours_->commit(), succeeds());
+}
+
+TEST_F(JournalOfASharedFile, IsLeftByTwoOfOurOwnConnections) {
+  const auto other = Connection::open(world_.options()).value();
+  Stranger stranger(world_.options().file);
+  stranger.run("PRAGMA journal_mode=WAL; CREATE TABLE theirs(x)");
+  EXPECT_THAT(ours_->lock(), failsWith(Errc::storeBusy));
+  EXPECT_THAT(other->lock(), failsWith(Errc::storeBusy));
+
+  stranger.close();
+
+  EXPECT_THAT(ours_->lock(), succeeds());
 }
 
 // shows: operations/data-another-schema
