@@ -14,7 +14,7 @@ namespace tenure {
 
 /// The phases of a term. All run on one career thread, never two at a time, and may block.
 ///
-///   (check) → (prepare) → inaugurate once → execute again and again → handOver once
+///   (check) → (prepare, confirm …) → inaugurate once → execute again and again → handOver once
 ///                                                  ⇅ while paused
 ///                                                 rest
 ///
@@ -38,6 +38,12 @@ class ILeaderCareer {
   /// leader hands over to it, it lets ready replicas pass, and prepare() is called again after a while. Where no other
   /// replica is ready it is elected all the same.
   virtual void prepare(const std::stop_token& stop) { static_cast<void>(stop); }
+
+  /// Whether what `prepare` has opened still serves: called every few seconds while this replica is the next in line,
+  /// and when it is offered the leadership, before it accepts. Ask the store, and open anew what has died; leave
+  /// caches as they are. An answer to an offer is awaited for half a second. What it throws, and its stop, are as those
+  /// of `prepare`.
+  virtual void confirm(const std::stop_token& stop) { static_cast<void>(stop); }
 
   /// The term begins: claim at the stores first, then read state. Nothing read before the claim may be trusted.
   virtual void inaugurate(const Term& term) { static_cast<void>(term); }

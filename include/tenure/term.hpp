@@ -104,6 +104,13 @@ class Term {
   /// a request. Exact on that leader's machine; on another one it errs as much as the two calendar clocks differ.
   std::optional<BootTime> requestedAt() const noexcept;
 
+  /// Asks for another leader, from one that cannot work (its store does not answer): the leadership is offered to those
+  /// standbys that are ready, one after the other, and handed over when one accepts, which asks its own store first.
+  /// Where none does the term goes on: call it again while the trouble lasts. Acts once a second at most.
+  void seekRelief() const noexcept;
+  /// Whether there is an election that can be asked so; a term of a test may have none.
+  bool hasRelief() const noexcept;
+
   /// Tells the watchdog that the running phase makes progress: its limit counts from here, unless the term is ending.
   void reportProgress() const noexcept;
 

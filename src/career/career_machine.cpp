@@ -79,7 +79,7 @@ void CareerMachine::handle(const Elected& input) {
   leadership_->began = now_;
   leadership_->followsRequest = input.askedAt;
   leadership_->hold = input.hold;
-  mayPrepare_ = mayCheck_ = next_ = false;
+  mayPrepare_ = mayCheck_ = isPrepared_ = next_ = false;
   lookAgain_ = never;
   act(Tell{input.term, TermBegan{}});
   if (!preparation_) return run(Phase::inaugurate);
@@ -411,8 +411,14 @@ void CareerMachine::handle(const StandsBy&) {
 
 void CareerMachine::handle(const NextInLine& input) {
   next_ = mayPrepare_ = input.next;
-  if (!input.next && preparation_ && !preparation_->onlyCheck) return stopPreparing();
+  if (!input.next) isPrepared_ = false;
+  if (!input.next && preparation_ && preparation_->look != Look::check) return stopPreparing();
   prepare();
+}
+
+/// A look that is under way, or that comes as the next in line, tells as well.
+void CareerMachine::handle(const Offered&) {
+  if (isPrepared_ && !preparation_ && !leadership_ && course_ == Course::contending) look(Look::confirm);
 }
 
 void CareerMachine::handle(const PreparationEnded& input) {
@@ -431,29 +437,35 @@ void CareerMachine::handle(const PreparationEnded& input) {
 
 void CareerMachine::prepare() {
   if (!(mayPrepare_ || mayCheck_) || preparation_ || leadership_ || course_ != Course::contending) return;
-  const bool onlyCheck = !mayPrepare_ && !failedPreparing_;
-  preparation_ = Preparation{now_, now_ + limits_.prepare, onlyCheck};
-  act(Prepare{onlyCheck});
+  look(!mayPrepare_ && !failedPreparing_ ? Look::check : Look::prepare);
   mayPrepare_ = mayCheck_ = false;
+}
+
+void CareerMachine::look(Look what) {
+  preparation_ = Preparation{now_, now_ + limits_.prepare, what};
+  act(Prepare{what});
   lookAgain_ = never;
 }
 
 void CareerMachine::prepared(const Preparation& home, const std::optional<Error>& failure) {
+  const bool onlyCheck = home.look == Look::check;
+  isPrepared_ = !failure && !onlyCheck && next_;
   if (failure) {
     foundReady_ = false;
-    failedPreparing_ = !home.onlyCheck;
+    failedPreparing_ = !onlyCheck;
     act(Tell{{}, NotReady{failure->message(), lookAgainIn_}});
     act(TellReadiness{Readiness::notReady, failure->message()});
     if (!leadership_) lookAgain_ = now_ + lookAgainIn_;
     lookAgainIn_ = std::min(2 * lookAgainIn_, longestLookAgain);
     return;
   }
-  const bool news = !std::exchange(foundReady_, true) && (home.onlyCheck || lookAgainIn_ != firstLookAgain);
+  const bool news = !std::exchange(foundReady_, true) && (onlyCheck || lookAgainIn_ != firstLookAgain);
   if (news) act(Tell{{}, Ready{}});
   lookAgainIn_ = firstLookAgain;
   failedPreparing_ = false;
-  if (!home.onlyCheck) act(Tell{{}, Prepared{duration_cast<milliseconds>(now_ - home.began)}});
-  act(TellReadiness{home.onlyCheck ? Readiness::ready : Readiness::prepared});
+  if (isPrepared_ && !leadership_) lookAgain_ = now_ + confirmInterval;
+  if (home.look == Look::prepare) act(Tell{{}, Prepared{duration_cast<milliseconds>(now_ - home.began)}});
+  act(TellReadiness{onlyCheck ? Readiness::ready : Readiness::prepared});
 }
 
 void CareerMachine::stopPreparing() {
@@ -463,6 +475,7 @@ void CareerMachine::stopPreparing() {
 void CareerMachine::judgePreparation() {
   if (now_ >= lookAgain_) {
     lookAgain_ = never;
+    if (isPrepared_) return look(Look::confirm);
     (next_ ? mayPrepare_ : mayCheck_) = true;
     return prepare();
   }

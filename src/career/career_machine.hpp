@@ -10,7 +10,8 @@
 ///         └─────────────── hand over ◄─────────────────────┘
 ///              Leave ──► gone ──► Exit
 ///
-/// A replica further behind in line only checks what it would prepare. When either fails, the replica tells the others
+/// A replica further behind in line only checks what it would prepare. One that is prepared confirms it every few
+/// seconds, and when it is offered the leadership. When any of these fails, the replica tells the others
 /// that it is not ready, and tries again after a while. When it is elected while it prepares, the preparation is asked
 /// to end, and the inauguration follows. A preparation that never ends is given up while others lead: a leader would
 /// hang in it as well.
@@ -51,6 +52,9 @@ struct Failure {
   Error error;
 };
 
+/// What a standby calls: ILeaderCareer::check, prepare or confirm.
+enum class Look { check, prepare, confirm };
+
 /// How a phase came home.
 struct PhaseEnded {
   enum class Outcome {
@@ -66,7 +70,7 @@ struct PhaseEnded {
   Failure failure{};
 };
 
-/// How `check` or `prepare` came home, which belongs to no term.
+/// How a look came home, which belongs to no term.
 struct PreparationEnded {
   std::optional<Error> failure{};
 };
@@ -77,6 +81,8 @@ struct StandsBy {};
 struct NextInLine {
   bool next = false;
 };
+/// A leader offers its leadership, and waits for an answer.
+struct Offered {};
 struct Elected {
   FencingToken term;
   Hold hold = Hold::none;
@@ -110,11 +116,11 @@ struct HasLeft {};
 struct ElectionEnded {
   Error error;
 };
-using Input = std::variant<StandsBy, NextInLine, PreparationEnded, Elected, WorkHeld, TermLost, HandoverAsked,
+using Input = std::variant<StandsBy, NextInLine, Offered, PreparationEnded, Elected, WorkHeld, TermLost, HandoverAsked,
                            StopAsked, PhaseEnded, Woken, Tick, HasLeft, ElectionEnded>;
 
 struct Prepare {
-  bool onlyCheck = false;
+  Look look = Look::prepare;
 };
 /// Request its stop token.
 struct StopPreparing {};
@@ -169,6 +175,8 @@ constexpr std::chrono::milliseconds leaseRetry{50};
 /// How soon a replica that was not ready looks again, at first; then in twice the time, and so on.
 constexpr std::chrono::milliseconds firstLookAgain{1'000};
 constexpr std::chrono::milliseconds longestLookAgain{30'000};
+/// How often a replica that is prepared asks whether what it keeps open still serves.
+constexpr std::chrono::milliseconds confirmInterval{5'000};
 /// How long a stop waits for that answer, or half of `drain` where that is less. The term works on meanwhile.
 constexpr std::chrono::milliseconds successorLimit{1'500};
 /// How long to wait for the election to leave, orderly and in an abort.
@@ -225,7 +233,7 @@ class CareerMachine {
   struct Preparation {
     BootTime began{};
     BootTime limit = never;  // and after an overrun the end of the grace
-    bool onlyCheck = false;
+    Look look = Look::prepare;
     bool stopped = false;
     bool overran = false;
   };
@@ -233,6 +241,7 @@ class CareerMachine {
 
   void handle(const StandsBy& input);
   void handle(const NextInLine& input);
+  void handle(const Offered& input);
   void handle(const PreparationEnded& input);
   void handle(const Elected& input);
   void handle(const WorkHeld& input);
@@ -246,6 +255,7 @@ class CareerMachine {
   void handle(const ElectionEnded& input);
 
   void prepare();
+  void look(Look what);
   void prepared(const Preparation& home, const std::optional<Error>& failure);
   void stopPreparing();
   void judgePreparation();
@@ -288,7 +298,8 @@ class CareerMachine {
   bool mayCheck_ = false;                   // stands by, and not asked to check or prepare since
   bool foundReady_ = false;                 // at the last look
   bool failedPreparing_ = false;            // at the last look: a check alone would not find it
-  BootTime lookAgain_ = never;              // not ready
+  bool isPrepared_ = false;                 // and next in line
+  BootTime lookAgain_ = never;              // not ready, or prepared
   std::chrono::milliseconds lookAgainIn_ = firstLookAgain;
   Course course_ = Course::contending;
   ExitStatus status_ = ExitStatus::done;

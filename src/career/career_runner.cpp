@@ -16,6 +16,7 @@ CareerRunner::CareerRunner(CareerMachine machine, ILoop& loop, IPhaseWorker& wor
 }
 
 CareerRunner::~CareerRunner() {
+  if (term_) term_->relieveBy({});
   if (timer_ != 0) loop_.cancel(timer_);
 }
 
@@ -42,6 +43,12 @@ void CareerRunner::onElected(std::shared_ptr<TermState> term) {
     const std::lock_guard lock(termMutex_);
     term_ = std::move(term);
   }
+  if (outlets_.seekRelief)
+    term_->relieveBy([this, token = term_->identity().token] {
+      loop_.post([this, token] {
+        if (leading() == token) outlets_.seekRelief(token);
+      });
+    });
   feed(Elected{term_->identity().token, term_->hold(), term_->requestedAt()});
 }
 
@@ -52,6 +59,7 @@ void CareerRunner::onHandoverRequested(const std::string&, BootTime askedAt) {
 }
 void CareerRunner::onStandby() { feed(StandsBy{}); }
 void CareerRunner::onNextInLine(bool next) { feed(NextInLine{next}); }
+void CareerRunner::onOffered() { feed(Offered{}); }
 void CareerRunner::onLeft() { feed(HasLeft{}); }
 void CareerRunner::onFatal(const Error& error) { feed(ElectionEnded{error}); }
 

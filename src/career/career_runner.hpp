@@ -36,6 +36,8 @@ struct CareerOutlets {
   /// This term is to end soon: onHandoverRequested() comes when a successor has accepted, or none will. Absent: no
   /// successor is waited for.
   std::function<void(FencingToken term)> seekSuccessor{};
+  /// The leader of this term cannot work: a standby that could is to be offered the leadership. Absent: its term ends.
+  std::function<void(FencingToken term)> seekRelief{};
 };
 
 class CareerRunner final : public IElectionListener {
@@ -67,6 +69,7 @@ class CareerRunner final : public IElectionListener {
   void onHandoverRequested(const std::string& by, BootTime askedAt) override;
   void onStandby() override;
   void onNextInLine(bool next) override;
+  void onOffered() override;
   void onLeft() override;
   void onFatal(const Error& error) override;
 

@@ -46,7 +46,8 @@ CareerOutlets Contender::outlets() {
           .tellReadiness = [this](Readiness readiness,
                                   const std::string& whyNot) { election_.tellReadiness(readiness, whyNot); },
           .tellRest = [this](FencingToken term) { election_.tellRest(term); },
-          .seekSuccessor = [this](FencingToken term) { election_.seekSuccessor(term); }};
+          .seekSuccessor = [this](FencingToken term) { election_.seekSuccessor(term); },
+          .seekRelief = [this](FencingToken term) { election_.seekRelief(term); }};
 }
 
 /// A career that is home speaks for itself. What it started may be out still.

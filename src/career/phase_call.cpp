@@ -68,7 +68,11 @@ Failure failureOf(const std::exception_ptr& thrown) {
 PreparationEnded callPrepare(const Prepare& what, ILeaderCareer& career, const std::stop_token& stop) noexcept {
   try {
     if (stop.stop_requested()) return {};
-    what.onlyCheck ? career.check(stop) : career.prepare(stop);
+    switch (what.look) {
+      case Look::check: career.check(stop); break;
+      case Look::prepare: career.prepare(stop); break;
+      case Look::confirm: career.confirm(stop); break;
+    }
     return {};
   } catch (...) {
     return {failureOf(std::current_exception()).error};

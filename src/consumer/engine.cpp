@@ -1,5 +1,7 @@
 #include "consumer/engine.hpp"
 
+#include <algorithm>
+
 #include "base/backoff.hpp"
 #include "base/random.hpp"
 #include "consumer/errors.hpp"
@@ -43,12 +45,17 @@ void Engine::check(const std::stop_token& stop) {
 }
 
 void Engine::prepare(const std::stop_token& stop) {
+  openStores();
+  confirm(stop);
+  if (setting_.options.prepare) setting_.options.prepare(stop);
+}
+
+/// Each session that is kept is asked, and opened anew where it has died.
+void Engine::confirm(const std::stop_token& stop) {
   setting_.store.prepare(stop).value();
   if (!stop.stop_requested()) setting_.source.prepare(stop).value();
-  openStores();
   for (const auto& store : laneStores_)
     if (store != nullptr && !stop.stop_requested()) store->prepare(stop).value();
-  if (setting_.options.prepare) setting_.options.prepare(stop);
 }
 
 /// Of the next term's lanes.
@@ -64,6 +71,7 @@ void Engine::inaugurate(const Term& term) {
   context_.reset();
   stop_ = {};
   failure_ = nullptr;
+  sourceIsLongAway_ = false;
   termState_ = {.election = term.identity().election, .token = term.token()};
   notes_ = std::make_shared<Notes>(setting_.options);
   notes_->requestedAt = term.requestedAt();
@@ -185,6 +193,14 @@ void Engine::hurry() noexcept {
   for (const auto& lane : lanes_) lane->runner->hurry(by);
 }
 
+/// In a long outage no lane waits for its own answers to the end: a standby waits for us.
+void Engine::leave() noexcept {
+  const bool isLongAway =
+      sourceIsLongAway_ || std::ranges::any_of(lanes_, [](const auto& lane) { return lane->runner->isLongAway(); });
+  if (isLongAway) hurry();
+  stop_.request_stop();
+}
+
 void Engine::readLimits() {
   const RateLimits* limits = setting_.options.limits;
   if (limits == nullptr || termState_.limitsSeen == limits->version()) return;
@@ -206,7 +222,7 @@ constexpr Duration lookInterval = 5ms;
 /// Comes back when every lane has made some progress: an execute that returned while one hangs would begin its limit
 /// anew.
 bool Engine::read(const Term& term) {
-  const std::stop_callback leaving(term.stopToken(), [this] { stop_.request_stop(); });
+  const std::stop_callback leaving(term.stopToken(), [this] { leave(); });
   const Duration slice = std::max<Duration>(setting_.options.idleWait, 20ms);
   const BootTime begin = setting_.clock.now();
   const auto isOver = [&] {
@@ -362,7 +378,15 @@ void Engine::sourceFailed(const Term& term, const Error& error) {
   Random random = setting_.options.jitterSeed != 0 ? Random(setting_.options.jitterSeed) : Random(freshSeed());
   Backoff backoff(20ms, 1s, random.fork());
   Error trouble = error;
-  const auto isLost = [&] { return setting_.clock.now() - began >= setting_.options.outageLimit; };
+  const auto isLost = [&] {
+    const bool isLong = setting_.clock.now() - began >= setting_.options.outageLimit;
+    if (!isLong || !term.hasRelief()) return isLong;
+    sourceIsLongAway_ = true;
+    term.seekRelief();
+    sourceTimer_.hold(std::nullopt);  // each attempt has the whole limit for itself
+    sourceTimer_.putOff();
+    return false;
+  };
   const Result<bool> rested = awaitRest(term, [&]() -> Result<void> {
     static_cast<void>(dispatcher_->takeAcknowledgements());
     return isLost() ? Result<void>(trouble) : Result<void>{};
@@ -385,6 +409,7 @@ void Engine::sourceFailed(const Term& term, const Error& error) {
   }
   sourceTimer_.hold(std::nullopt);
   termState_.sourceIsAway = false;
+  sourceIsLongAway_ = false;
   dispatcher_->close(false);
   tell(OutageEnded{std::chrono::duration_cast<std::chrono::milliseconds>(setting_.clock.now() - began)});
 }

@@ -28,6 +28,7 @@
 /// rest.
 #pragma once
 
+#include <atomic>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -52,6 +53,7 @@ class Engine final : public ILeaderCareer {
 
   void check(const std::stop_token& stop) override;
   void prepare(const std::stop_token& stop) override;
+  void confirm(const std::stop_token& stop) override;
   void inaugurate(const Term& term) override;
   bool execute(const Term& term) override;
   void rest(const Term& term) override;
@@ -128,6 +130,7 @@ class Engine final : public ILeaderCareer {
   /// Ends the term: no thread may wait for answers any longer.
   [[noreturn]] void giveUp(const Error& error);
   void hurry() noexcept;
+  void leave() noexcept;
   void tell(EventBody body);
   void settleDown(const Term& term);
   void reportProgress(const Term& term);
@@ -153,6 +156,7 @@ class Engine final : public ILeaderCareer {
   std::vector<std::unique_ptr<LaneThread>> lanes_;
   bool isSerialized_ = false;  // the store is used by one at a time
   std::stop_source stop_;
+  std::atomic<bool> sourceIsLongAway_ = false;
   std::mutex failureMutex_;
   std::exception_ptr failure_;
 };

@@ -88,6 +88,7 @@ class Lane {
   void answeredLate(Side side, const Now& now) { outages_.answeredLate(side, now); }
   /// Since when that side has failed and not gone well again.
   std::optional<BootTime> failingSince(Side side) const noexcept { return outages_.failingSince(side); }
+  bool isLongAway(Side side) const noexcept { return outages_.isLong(side); }
   Company company() const noexcept { return committer_.company(); }
   /// The term is lost: nothing can be written any more, only told.
   void lose(const std::string& why);

@@ -37,6 +37,7 @@ void LaneRunner::inaugurate(const Term& term) {
   storeTimer_.reset();
   sourceTimer_.reset();
   lane_.reset();
+  isLongAway_ = false;
   enter(term);
   end();
   ConsumerOptions named = options_;
@@ -95,6 +96,9 @@ void LaneRunner::enter(const Term& term) {
 }
 
 Return LaneRunner::run(Action action) {
+  const std::stop_callback leaving(stop_, [this] {
+    if (isLongAway_) hurry(clock_.now());
+  });
   while (true) {
     if (lane_->hasNews()) tell();
     if (const auto* over = std::get_if<Return>(&action)) return *over;
@@ -119,6 +123,7 @@ Now LaneRunner::now() const {
           .stopAsked = stop_.stop_requested(),
           .transactionIsFull = transaction_ && transaction_->isFull(),
           .isLimited = context_.isLimited(),
+          .hasRelief = term_->hasRelief(),
           .storeOwesSince = storeTimer_.since(),
           .sourceOwesSince = context_.sourceTimer(sourceTimer_).since()};
 }
@@ -138,8 +143,16 @@ void LaneRunner::Watch::onAnswered() {
 }
 
 void LaneRunner::holdTimers() noexcept {
-  storeTimer_.hold(lane_->failingSince(Side::store));
-  sourceTimer_.hold(lane_->failingSince(Side::source));
+  hold(storeTimer_, Side::store);
+  hold(sourceTimer_, Side::source);
+  isLongAway_ = lane_->isLongAway(Side::store) || lane_->isLongAway(Side::source);
+  if (isLongAway_) term_->seekRelief();
+}
+
+/// Beyond the limit of an outage each attempt has the whole limit for itself.
+void LaneRunner::hold(AnswerTimer& timer, Side side) noexcept {
+  timer.hold(lane_->isLongAway(side) ? std::nullopt : lane_->failingSince(side));
+  if (lane_->isLongAway(side)) timer.putOff();
 }
 
 void LaneRunner::hurry(BootTime by) noexcept {

@@ -1,6 +1,7 @@
 /// Performs what a lane asks for, through its context and at a store, and feeds the results back. Decides nothing.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -91,6 +92,8 @@ class LaneRunner final {
   Return handOver(const Term& term);
   /// The same without a word to the store, when others have not left in order.
   void leaveSilently(const Term& term);
+  /// Store or source have been away for longer than the limit. From any thread.
+  bool isLongAway() const noexcept { return isLongAway_; }
   /// From any thread: no answer is waited for longer than until then.
   void hurry(BootTime by) noexcept;
   /// Whatever is open is rolled back.
@@ -115,6 +118,7 @@ class LaneRunner final {
   void enter(const Term& term);
   Return run(Action action);
   void holdTimers() noexcept;
+  void hold(AnswerTimer& timer, Side side) noexcept;
   Now now() const;
   void tell();
   void leave();
@@ -179,6 +183,7 @@ class LaneRunner final {
   Watch sourceWatch_{*this, Side::source};
   AnswerTimer storeTimer_;
   AnswerTimer sourceTimer_;
+  std::atomic<bool> isLongAway_ = false;  // store or source
 
   // The term, as of the running phase.
   const Term* term_ = nullptr;

@@ -16,7 +16,8 @@ bool Outages::failed(Side side, const Error& error, const Now& now) {
     const auto owedSince = side == Side::source ? now.sourceOwesSince : now.storeOwesSince;
     outage_ = Outage{side, owedSince.value_or(now.boot), true};
   }
-  if (now.boot - outage_->began >= state_.options.outageLimit) return false;
+  outage_->isLong = now.boot - outage_->began >= state_.options.outageLimit;
+  if (outage_->isLong && (!now.hasRelief || now.stopAsked)) return false;
   notBefore_ = std::max(notBefore_, now.boot + backoff_.next());
   return true;
 }

@@ -2,7 +2,8 @@
 ///
 ///   well ──an answer is late──▶ late ──it comes──▶ well
 ///     └──failed──▶ failing ──something goes well there──▶ well
-///                     └─ for as long as an outage may last: the term is over
+///                     └─ for as long as an outage may last ──▶ long: a standby that is ready relieves us
+///                                                          └──▶ the term is over, where it has no such way
 #pragma once
 
 #include <optional>
@@ -18,7 +19,7 @@ class Outages {
  public:
   Outages(LaneState& at, Random random);
 
-  /// False: it lasts too long.
+  /// False: it lasts too long, and the term has to end.
   bool failed(Side side, const Error& error, const Now& now);
   void wentWell(Side side, const Now& now);
   void overdue(Side side, BootTime since, const Now& now);
@@ -31,6 +32,8 @@ class Outages {
 
   std::optional<BootTime> failingSince(Side side) const noexcept;
   bool storeIsAway() const noexcept { return failingSince(Side::store).has_value(); }
+  /// Beyond the limit, and another leader is looked for.
+  bool isLong(Side side) const noexcept { return outage_ && outage_->of == side && outage_->isLong; }
   bool any() const noexcept { return outage_.has_value(); }
   /// When to try again.
   BootTime notBefore() const noexcept { return notBefore_; }
@@ -40,6 +43,7 @@ class Outages {
     Side of;
     BootTime began;  // with the first question that was not answered
     bool failed;     // or an answer is only late
+    bool isLong = false;
   };
   LaneState& state_;
   Backoff backoff_;

@@ -146,6 +146,7 @@ struct Now {
   bool stopAsked = false;
   bool transactionIsFull = false;
   bool isLimited = false;  // in total order: by a rate
+  bool hasRelief = false;  // in an outage the term goes on until a standby takes over
   // Since when an answer is missing; nullopt: none is.
   std::optional<BootTime> storeOwesSince{};
   std::optional<BootTime> sourceOwesSince{};

@@ -94,6 +94,7 @@ struct HandoverWanted {
   std::string by;
   std::optional<CandidateUuid> to;  // nullopt: the next candidate that can follow
   bool leaves = false;              // the leader goes soon, whether a candidate can follow or not
+  bool relieves = false;            // the leader cannot work: it goes only where a candidate accepts
 };
 /// Whether a career could begin here, or has begun.
 struct ReadinessTold {
@@ -223,6 +224,8 @@ struct TellStandby {};
 struct TellNext {
   bool next = false;
 };
+/// A leader offers its leadership to this candidacy, which is prepared: its store has to be asked first.
+struct TellOffered {};
 struct CloseSession {};
 struct ReportLeft {};
 struct ReportFatal {
@@ -248,7 +251,7 @@ using Action =
     std::variant<action::EnsurePath, action::CheckAcl, action::Read, action::Enrol, action::List, action::Stat,
                  action::Write, action::Remove, action::AskLiveness, action::BecomeLeader, action::ConfirmLease,
                  action::ShortenLease, action::LoseTerm, action::EndLease, action::AskHandover, action::HoldWork,
-                 action::TellStandby, action::TellNext, action::CloseSession, action::ReportLeft, action::ReportFatal,
-                 action::Bequeath, action::Tell>;
+                 action::TellStandby, action::TellNext, action::TellOffered, action::CloseSession, action::ReportLeft,
+                 action::ReportFatal, action::Bequeath, action::Tell>;
 
 }  // namespace tenure

@@ -20,6 +20,7 @@ void OwnRecord::publish() {
   saying_ = *said_;
   saying_.readiness = self.readiness;
   saying_.whyNot = self.whyNot;
+  saying_.readySince = self.readySince;
   saying_.waitsSince = self.waitsSince;
   saying_.rests = self.rests;
   publication_ = at_.newTicket();

@@ -199,6 +199,7 @@ std::string toJson(const CandidateRecord& record) {
   if (!record.agreement.empty()) json["agreement"] = record.agreement;
   if (record.readiness != Readiness::unknown) json["readiness"] = toString(record.readiness);
   if (record.readiness == Readiness::notReady) json["whyNot"] = record.whyNot.substr(0, longestWhy);
+  if (record.readySince != WallTime{}) json["readySince"] = record.readySince.time_since_epoch().count();
   if (record.knowsBaton) json["knowsBaton"] = true;
   if (record.waitsSince != WallTime{}) json["waitsSince"] = record.waitsSince.time_since_epoch().count();
   if (record.rests != WallTime{}) json["rests"] = record.rests.time_since_epoch().count();
@@ -220,6 +221,7 @@ CandidateRecord parseCandidateRecord(std::string_view text) {
   record.readiness = readinessIn(json);
   record.whyNot = textIn(json, "whyNot");
   record.knowsBaton = json.value("knowsBaton", Json()) == true;
+  record.readySince = timeIn(json, "readySince");
   record.waitsSince = timeIn(json, "waitsSince");
   record.rests = timeIn(json, "rests");
   if (record.preference != Preference::preferred) return record;

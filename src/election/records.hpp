@@ -67,6 +67,7 @@ struct CandidateRecord {
   AgreementDigests agreement{};
   Readiness readiness = Readiness::unknown;
   std::string whyNot{};     // not ready
+  WallTime readySince{};    // 1970: it is not, or does not say
   bool knowsBaton = false;  // this replica's version answers an offer in the znode `baton`
   WallTime waitsSince{};    // at the barrier of the term before, which it is to follow; 1970: it does not
   WallTime rests{};         // leader only: `since` of the pause in which it has nothing in hand; 1970: none

@@ -79,6 +79,8 @@ bool Term::mayBeginWork() const noexcept {
 }
 bool Term::isPaused() const noexcept { return state_->hold() == Hold::paused; }
 bool mayFinishWork(const Term& term) noexcept { return term.mayBeginWork() || (term.isPaused() && term.valid()); }
+void Term::seekRelief() const noexcept { state_->seekRelief(); }
+bool Term::hasRelief() const noexcept { return state_->hasRelief(); }
 Duration Term::remaining() const noexcept {
   const BootTime limit = validUntil();
   return limit == BootTime::min() ? Duration::zero() : limit - state_->clock().now();

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <utility>
@@ -44,6 +46,24 @@ class TermState {
   void followsRequest(std::optional<BootTime> at) noexcept { requestedAt_ = at; }
   std::optional<BootTime> requestedAt() const noexcept { return requestedAt_; }
 
+  /// How the career of this term asks for a leader in its place. Threads: any.
+  void relieveBy(std::function<void()> ask) {
+    const std::lock_guard lock(reliefMutex_);
+    relief_ = std::move(ask);
+  }
+  /// Once a second at most.
+  void seekRelief() {
+    const std::lock_guard lock(reliefMutex_);
+    const BootTime now = clock_->now();
+    if (!relief_ || now < nextRelief_) return;
+    nextRelief_ = now + std::chrono::seconds{1};
+    relief_();
+  }
+  bool hasRelief() const {
+    const std::lock_guard lock(reliefMutex_);
+    return relief_ != nullptr;
+  }
+
   std::stop_source& stopSource() noexcept { return stop_; }
 
   Watchdog& watchdog() noexcept { return watchdog_; }
@@ -58,6 +78,10 @@ class TermState {
   const IClock* clock_;
   std::optional<BootTime> requestedAt_;
   std::stop_source stop_;
+  mutable std::mutex reliefMutex_;
+  // guarded by reliefMutex_:
+  std::function<void()> relief_;
+  BootTime nextRelief_ = BootTime::min();
   std::atomic<EndReason> reason_{EndReason::none};
   std::atomic<Hold> hold_{Hold::none};
 };

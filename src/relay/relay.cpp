@@ -144,6 +144,7 @@ class Career final : public ILeaderCareer {
     target_.close();
   }
   void prepare(const std::stop_token& stop) override { consumer_->prepare(stop); }
+  void confirm(const std::stop_token& stop) override { consumer_->confirm(stop); }
   void inaugurate(const Term& term) override {
     publications_.clear();
     consumer_->inaugurate(term);

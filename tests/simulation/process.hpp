@@ -125,6 +125,7 @@ class Process final : public IEventSink, private IElectionListener, private care
   }
   void onStandby() override { runner_.onStandby(); }
   void onNextInLine(bool next) override { runner_.onNextInLine(next); }
+  void onOffered() override { runner_.onOffered(); }
   void onLeft() override { runner_.onLeft(); }
   void onFatal(const Error& error) override;
 

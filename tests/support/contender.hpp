@@ -47,6 +47,7 @@ class Contender final : public IElectionListener {
   void onHandoverRequested(const std::string& by, BootTime) override { handOver(by); }
   void onStandby() override { stoodBy = true; }
   void onNextInLine(bool isNext) override { next = isNext; }
+  void onOffered() override {}
   void onLeft() override { left = true; }
   void onFatal(const Error& error) override { fatal.push_back(error); }
 

@@ -146,10 +146,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
 class TcpProxy::Impl {
  public:
-  Impl(std::uint16_t target, std::chrono::milliseconds patience)
-      : target_(asio::ip::address_v4::loopback(), target),
-        patience_(patience),
-        acceptor_(context_, tcp::endpoint(asio::ip::address_v4::loopback(), 0)) {
+  Impl(std::uint16_t target, std::chrono::milliseconds patience, const tcp::endpoint& at)
+      : target_(asio::ip::address_v4::loopback(), target), patience_(patience), acceptor_(context_, at) {
     accept();
     thread_ = std::thread([this] { context_.run(); });
   }
@@ -236,7 +234,10 @@ class TcpProxy::Impl {
 };
 
 TcpProxy::TcpProxy(std::uint16_t target, std::chrono::milliseconds patience)
-    : impl_(std::make_unique<Impl>(target, patience)) {}
+    : impl_(std::make_unique<Impl>(target, patience, tcp::endpoint(asio::ip::address_v4::loopback(), 0))) {}
+TcpProxy::TcpProxy(std::uint16_t target, const std::string& address)
+    : impl_(std::make_unique<Impl>(target, std::chrono::milliseconds{},
+                                   tcp::endpoint(asio::ip::make_address(address), target))) {}
 TcpProxy::~TcpProxy() = default;
 
 std::string TcpProxy::host() const { return "127.0.0.1:" + std::to_string(impl_->port()); }

@@ -26,6 +26,8 @@ class TcpProxy {
   /// `patience`   how long a connection is held while nobody listens at the target yet; without, it is closed at once.
   /// A ZooKeeper follower tries again where a connection is refused, and gives up where it is accepted and closed.
   explicit TcpProxy(std::uint16_t target, std::chrono::milliseconds patience = {});
+  /// Another way to the target, at the same port of this address, such as 127.0.0.2.
+  TcpProxy(std::uint16_t target, const std::string& address);
   ~TcpProxy();
   TcpProxy(const TcpProxy&) = delete;
   TcpProxy& operator=(const TcpProxy&) = delete;

@@ -13,6 +13,7 @@ class WorkCareer : public ILeaderCareer {
  public:
   void check(const std::stop_token& stop) final { work_->check(stop); }
   void prepare(const std::stop_token& stop) final { work_->prepare(stop); }
+  void confirm(const std::stop_token& stop) final { work_->confirm(stop); }
   void inaugurate(const Term& term) final { work_->inaugurate(term); }
   void rest(const Term& term) final { work_->rest(term); }
   bool execute(const Term& term) final { return work_->execute(term); }

@@ -45,6 +45,7 @@ class RunCareer final : public ILeaderCareer {
 
   void check(const std::stop_token& stop) override;
   void prepare(const std::stop_token& stop) override;
+  void confirm(const std::stop_token& stop) override { prepare(stop); }
   void inaugurate(const Term& term) override;
   bool execute(const Term& term) override;
   void handOver(const Term& term) override;

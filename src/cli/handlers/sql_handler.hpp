@@ -36,6 +36,7 @@ class SqlCareer final : public ILeaderCareer {
   /// Throws when the consumer could not begin here, or the statement could not be run.
   void check(const std::stop_token& stop) override;
   void prepare(const std::stop_token& stop) override;
+  void confirm(const std::stop_token& stop) override { consumer_.confirm(stop); }
   /// Throws EndTerm with configurationRefused when the statement cannot be run.
   void inaugurate(const Term& term) override;
   bool execute(const Term& term) override { return consumer_.execute(term); }

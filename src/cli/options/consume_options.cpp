@@ -227,9 +227,10 @@ Options limitRows(ConsumerOptions& tuning, CareerLimits& careerLimits) {
        {.field = "CareerLimits::drain"}},
       {"--outage-limit",
        duration(tuning.outageLimit),
-       "Time until a store or queue that does not answer ends the term",
+       "Time until a leader whose store or queue does not answer hands over",
        {.field = "ConsumerOptions::outageLimit",
         .more =
+            "To a standby whose own store answers; where there is none the leader stays and tries again. "
             "It counts from the first question that was not answered, whatever is tried meanwhile. The log tells of "
             "it (outage_began) a second after that, later where answers usually take long. PostgreSQL ends a "
             "statement after three quarters of it, so that a long one is a failed attempt and no outage."}},

@@ -36,6 +36,7 @@ Json toJson(const CandidateView& candidate, const ElectionView& view) {
            {"preference", nullptr},
            {"readiness", nullptr},
            {"not_ready", nullptr},
+           {"ready_since", nullptr},
            {"differs", nullptr},
            {"session", std::to_string(candidate.session)}};
   if (!candidate.record.known) return out;
@@ -46,6 +47,7 @@ Json toJson(const CandidateView& candidate, const ElectionView& view) {
   out["since"] = formatWallTime(candidate.record.since);
   out["preference"] = toString(candidate.record.preference);
   if (candidate.record.readiness != Readiness::unknown) out["readiness"] = toString(candidate.record.readiness);
+  if (candidate.record.readySince != WallTime{}) out["ready_since"] = formatWallTime(candidate.record.readySince);
   if (candidate.record.readiness == Readiness::notReady) out["not_ready"] = candidate.record.whyNot;
   if (const std::string differs = view.differencesOf(candidate); !differs.empty()) out["differs"] = differs;
   return out;

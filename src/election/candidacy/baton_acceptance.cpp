@@ -67,9 +67,16 @@ BatonAcceptance::News BatonAcceptance::judge() {
   offer_ = baton_;
   offeredAt_ = version_;
   answered_ = State::offered;
+  isConfirmed_ = false;
+  if (at_.settings.self.readiness == Readiness::prepared) at_.act(action::TellOffered{});
   answer();
   if (!isWatched_) look();
   return News::offered;
+}
+
+void BatonAcceptance::readinessTold() {
+  isConfirmed_ = at_.settings.self.readiness == Readiness::prepared;
+  answer();
 }
 
 void BatonAcceptance::answer() {
@@ -78,7 +85,7 @@ void BatonAcceptance::answer() {
   const bool isInLine = at_.phase == ElectionPhase::standby || at_.phase == ElectionPhase::ranking;
   if (!offer_ || !at_.own || !at_.connected || !isInLine || write_ != 0) return;
   State answer = answered_;
-  if (readiness == Readiness::prepared || readiness == Readiness::unknown) answer = State::accepted;
+  if (isConfirmed_ || readiness == Readiness::unknown) answer = State::accepted;
   if (!mayFollow(readiness)) answer = State::refused;
   if (answer == answered_) return;
   offer_->state = answered_ = answer;

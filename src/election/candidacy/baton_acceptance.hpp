@@ -35,8 +35,8 @@ class BatonAcceptance {
   News written(Ticket ticket, BootTime sentAt, const Result<void>& result);
   News read(Ticket ticket, const Result<Node>& node);
   News changed(Ticket ticket);
-  /// Our readiness has changed.
-  void answer();
+  /// Our readiness was told: `prepared` only after the store has answered.
+  void readinessTold();
   bool isOffered() const noexcept { return offer_.has_value(); }
   void forget();
 
@@ -51,6 +51,7 @@ class BatonAcceptance {
 
  private:
   News judge();
+  void answer();
 
   Contention& at_;
   SessionHealth& health_;
@@ -66,6 +67,7 @@ class BatonAcceptance {
   Node node_;
   std::optional<BatonRecord> offer_;  // to us, which stands
   std::int32_t offeredAt_ = 0;        // its version
+  bool isConfirmed_ = false;          // the store has answered since
   BatonRecord::State answered_ = BatonRecord::State::offered;
   std::optional<BootTime> leaseFrom_;
 };

@@ -14,6 +14,8 @@ constexpr std::chrono::milliseconds wishStands{30'000};
 /// For how long candidates are asked, one after the other, whether they follow.
 constexpr std::chrono::milliseconds longestOffers{1'000};
 constexpr std::chrono::milliseconds longestAnswer{500};
+/// How soon candidates that have not relieved us are asked again.
+constexpr std::chrono::milliseconds reliefInterval{5'000};
 /// Calendar clocks may be set: look at ours now and then.
 constexpr std::chrono::milliseconds longestSleep{60'000};
 
@@ -23,6 +25,7 @@ std::string nameOf(const std::optional<CandidateUuid>& target) { return target ?
 
 void Steering::begin() {
   isHonoured_ = seeksAnother_ = isReplaced_ = false;
+  nextRelief_ = BootTime::min();
   target_.reset();
   offer_.begin();
   look_.forget();
@@ -69,8 +72,10 @@ bool Steering::changed(Ticket ticket) {
 }
 
 void Steering::wanted(const input::HandoverWanted& in) {
+  if (in.relieves && (target_ || at_.now.boot < nextRelief_)) return;
   const auto stands = in.leaves ? longestOffers : wishStands;
-  if (in.term == at_.token()) pursue({{in.term, in.by, in.to, at_.now.wall + stands, {}}, false, in.leaves});
+  if (in.term == at_.token())
+    pursue({{in.term, in.by, in.to, at_.now.wall + stands, {}}, false, in.leaves, in.relieves});
 }
 
 void Steering::pursue(HandoverTarget target) {
@@ -125,7 +130,9 @@ void Steering::honour() {
 void Steering::decline(const std::string& why) {
   offer_.takeBack();
   if (target_->leaves) return honour();
-  at_.tell(HandoverDeclined{target_->request.by, nameOf(target_->request.to), why}, at_.token());
+  if (target_->relieves) nextRelief_ = at_.now.boot + reliefInterval;
+  if (!target_->relieves)
+    at_.tell(HandoverDeclined{target_->request.by, nameOf(target_->request.to), why}, at_.token());
   target_.reset();
 }
 
@@ -136,12 +143,14 @@ void Steering::handOverTo(const StandbyQueue::Successor& successor) {
   if (!successor.znode.empty()) {
     const StandbyQueue::StandbyEntry* target = look_.line().find(successor.znode);
     if (target->record.knowsBaton && !target_->isPlain) return offerTo(*target);
+    if (target_->relieves) return decline("it cannot be offered the leadership");
     if (target_->passedOver.empty()) return makeWay(successor.znode);
     // The target cannot accept, and without an acceptance no candidate before it is sent back.
     target_->passedOver.insert(successor.znode);
     return handOverTo(nextToAsk());
   }
   if (!target_->passedOver.empty()) return decline(target_->waitsFor);
+  if (target_->relieves) return decline(successor.why);
   if (!target_->request.to && successor.why.empty()) return honour();  // alone
   if (!successor.mayCome) return decline(successor.why);
   target_->waitsFor = successor.why;
@@ -193,6 +202,10 @@ bool Steering::heed(BatonOffer::News news) {
   }
   if (news == News::outdated) lookAgain();
   if (news == News::impossible) {
+    if (target_->relieves) {
+      decline(offer_.why());
+      return true;
+    }
     target_->isPlain = true;
     makeWay(nextToAsk().znode);
   }

@@ -13,6 +13,9 @@
 /// about to, is waited for until the request's time has passed. Alone, we hand over to ourselves. If no candidate
 /// accepts within a second, the request is declined; a leader that leaves goes all the same.
 ///
+/// A leader in an outage looks for relief: it goes on where no candidate accepts, and looks again while the outage
+/// lasts.
+///
 /// A target that does not know the baton is handed over to in the plain way: the candidates between are sent to the
 /// back, and the leader leaves when the target is next. Each such delete checks our own znode in the same write: one
 /// that comes late cannot hit a candidate that has followed us. They go from the front, so that the target is woken
@@ -68,6 +71,7 @@ class Steering {
     HandoverRequest request;
     bool written = false;        // in the znode, where it can be taken back
     bool leaves = false;         // we go, whether a candidate can follow or not
+    bool relieves = false;       // we go only where a candidate accepts, and nothing is told where none does
     bool isPlain = false;        // the leadership cannot be offered
     std::optional<Now> asked{};  // when its time had come
     std::optional<BootTime> offersUntil{};
@@ -102,6 +106,7 @@ class Steering {
   BatonOffer offer_;
   ZnodeWatch watch_;
   std::optional<HandoverTarget> target_;
+  BootTime nextRelief_ = BootTime::min();
   bool isHonoured_ = false;  // the career is asked, and comes home
   // Meanwhile the candidate that has accepted may fall silent:
   bool seeksAnother_ = false;

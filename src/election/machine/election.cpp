@@ -188,6 +188,7 @@ class Election::Impl final : public ISessionObserver, public std::enable_shared_
     listener_->onHold(what.hold);
   }
   void perform(const action::TellStandby&) { listener_->onStandby(); }
+  void perform(const action::TellOffered&) { listener_->onOffered(); }
   void perform(const action::TellNext& what) { listener_->onNextInLine(what.next); }
   void perform(const action::CloseSession&) {
     coordination_.close([weak = weak_from_this()] {
@@ -248,6 +249,9 @@ void Election::handOver(FencingToken term, const CandidateId& to, const std::str
 }
 void Election::seekSuccessor(FencingToken term) {
   impl_->feed(input::HandoverWanted{term, "stop", std::nullopt, true});
+}
+void Election::seekRelief(FencingToken term) {
+  impl_->feed(input::HandoverWanted{.term = term, .by = "outage", .to = std::nullopt, .relieves = true});
 }
 void Election::handOver(FencingToken term, const std::string& by) {
   impl_->feed(input::HandoverWanted{term, by, std::nullopt});

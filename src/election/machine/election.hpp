@@ -38,6 +38,8 @@ class IElectionListener {
   /// We are the next to be elected, or no longer; said before onStandby() where both hold. An election says it by
   /// itself, and so may come without.
   virtual void onNextInLine(bool next) = 0;
+  /// A leader offers its leadership: it is accepted once the readiness `prepared` is told anew.
+  virtual void onOffered() = 0;
   /// leave() has finished.
   virtual void onLeft() = 0;
   /// The election cannot go on: credentials, configuration. Nothing else follows. A present term was lost before,
@@ -94,6 +96,8 @@ class Election final {
   /// Before leave(): offers the leadership as handOver() does. onHandoverRequested() comes when a candidate has
   /// accepted, and after about a second where none has.
   void seekSuccessor(FencingToken term);
+  /// The leader of this term cannot work: where a standby accepts, onHandoverRequested() follows.
+  void seekRelief(FencingToken term);
   /// Whether our career could begin here, or has begun: our candidacy says so from now on.
   void tellReadiness(Readiness readiness, const std::string& whyNot = {});
   /// The election is paused and nothing is in hand: our candidacy says so until it is resumed.

@@ -18,6 +18,7 @@ class DatabaseConsumer final : public ILeaderCareer {
 
   void check(const std::stop_token& stop) override { work_->check(stop); }
   void prepare(const std::stop_token& stop) override { work_->prepare(stop); }
+  void confirm(const std::stop_token& stop) override { work_->confirm(stop); }
   void inaugurate(const Term& term) override { work_->inaugurate(term); }
   bool execute(const Term& term) override { return work_->execute(term); }
   void rest(const Term& term) override { work_->rest(term); }

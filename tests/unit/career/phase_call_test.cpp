@@ -149,7 +149,7 @@ TEST(PhaseCall, APreparationThatIsStoppedBeforeItBeganIsNot) {
 
 TEST(PhaseCall, ACheckIsNoPreparation) {
   Preparing career([](const std::stop_token&) { throw std::logic_error("prepared all the same"); });
-  EXPECT_FALSE(callPrepare(Prepare{.onlyCheck = true}, career, {}).failure);
+  EXPECT_FALSE(callPrepare(Prepare{Look::check}, career, {}).failure);
 }
 
 TEST(PhaseCall, WhateverAPreparationThrowsIsCaught) {

@@ -181,11 +181,15 @@ MATCHER_P(runs, phase, "runs that phase") {
 }
 MATCHER(prepares, "prepares") {
   const auto* prepare = std::get_if<Prepare>(&arg);
-  return prepare && !prepare->onlyCheck;
+  return prepare && prepare->look == Look::prepare;
 }
 MATCHER(checks, "only checks") {
   const auto* prepare = std::get_if<Prepare>(&arg);
-  return prepare && prepare->onlyCheck;
+  return prepare && prepare->look == Look::check;
+}
+MATCHER(confirms, "asks whether what it keeps open still serves") {
+  const auto* prepare = std::get_if<Prepare>(&arg);
+  return prepare && prepare->look == Look::confirm;
 }
 MATCHER_P(says, readiness, "tells others that readiness") {
   const auto* told = std::get_if<TellReadiness>(&arg);

@@ -61,6 +61,30 @@ TEST_F(OutagesTest, OneThatLastsTooLongEndsTheTermCountedFromTheFirstMissingAnsw
   EXPECT_FALSE(outages().failed(Side::store, Errc::unavailable, now));
 }
 
+// shows: operations/outage-leader-stays
+TEST_F(OutagesTest, OneThatLastsTooLongIsBorneWhereAStandbyCanRelieveTheLeader) {
+  now.hasRelief = true;
+  EXPECT_TRUE(outages().failed(Side::store, Errc::unavailable, now));
+  EXPECT_FALSE(outages().isLong(Side::store));
+  now.boot += options.outageLimit;
+
+  EXPECT_TRUE(outages().failed(Side::store, Errc::unavailable, now));
+
+  EXPECT_TRUE(outages().isLong(Side::store));
+  EXPECT_FALSE(outages().isLong(Side::source));
+  outages().wentWell(Side::store, now);
+  EXPECT_FALSE(outages().isLong(Side::store));
+}
+
+TEST_F(OutagesTest, OneThatLastsTooLongEndsATermThatIsToEnd) {
+  now.hasRelief = true;
+  outages().failed(Side::store, Errc::unavailable, now);
+  now.boot += options.outageLimit;
+  now.stopAsked = true;
+
+  EXPECT_FALSE(outages().failed(Side::store, Errc::unavailable, now));
+}
+
 TEST_F(OutagesTest, AnAnswerThatIsOnlyLateIsToldAndEndsNothing) {
   outages().overdue(Side::store, now.boot - 2s, now);
   EXPECT_FALSE(outages().storeIsAway());

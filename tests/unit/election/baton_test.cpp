@@ -533,6 +533,81 @@ TEST_F(OfferedBaton, SendsNobodyBackForOneThatCannotAccept) {
   EXPECT_EQ(machine.told<HandoverDeclined>().size(), 1U);
 }
 
+class ALeaderInAnOutage : public OfferedBaton {
+ protected:
+  void seekRelief() {
+    machine.feed(input::HandoverWanted{.term = FencingToken{10}, .by = "outage", .to = std::nullopt, .relieves = true});
+  }
+};
+
+// shows: operations/outage-leader-stays
+TEST_F(ALeaderInAnOutage, IsRelievedByAStandbyThatAccepts) {
+  seekRelief();
+  lineIs("cd");
+  offerWritten();
+  EXPECT_FALSE(handsOver());
+  accepts();
+  EXPECT_TRUE(handsOver());
+  EXPECT_EQ(machine.told<HandoverAsked>().back().by, "outage");
+}
+
+// shows: operations/outage-leader-stays
+TEST_F(ALeaderInAnOutage, StaysWhereNoStandbyIsReady) {
+  readiness = Readiness::notReady;
+  seekRelief();
+  lineIs("cd");
+  EXPECT_FALSE(machine.wrote(Purpose::offer));
+  EXPECT_EQ(machine.count<action::AskHandover>(), 0U);
+  EXPECT_THAT(machine.told<HandoverDeclined>(), IsEmpty()) << "nobody has asked";
+}
+
+TEST_F(ALeaderInAnOutage, StaysWhereItIsAlone) {
+  seekRelief();
+  lineIs("");
+  EXPECT_EQ(machine.count<action::AskHandover>(), 0U);
+}
+
+TEST_F(ALeaderInAnOutage, StaysWhereNobodyAccepts) {
+  seekRelief();
+  lineIs("c");
+  offerWritten();
+  answers(BatonRecord::State::refused, offerVersion + 1, "connection refused");
+  lineIs("c");
+  EXPECT_EQ(machine.count<action::AskHandover>(), 0U);
+  EXPECT_THAT(machine.told<HandoverDeclined>(), IsEmpty());
+}
+
+TEST_F(ALeaderInAnOutage, AsksAgainLaterAndNotAtOnce) {
+  readiness = Readiness::notReady;
+  seekRelief();
+  lineIs("c");
+  seekRelief();
+  EXPECT_FALSE(machine.did<action::List>());
+  machine.wait(5s);
+  seekRelief();
+  readiness = Readiness::ready;
+  lineIs("c");
+  EXPECT_TRUE(machine.wrote(Purpose::offer));
+}
+
+TEST_F(ALeaderInAnOutage, SendsNobodyBackForOneThatCannotAccept) {
+  seekRelief();
+  lineIs("CD");
+  EXPECT_FALSE(machine.wrote(Purpose::sendBack));
+  EXPECT_EQ(machine.count<action::AskHandover>(), 0U);
+}
+
+TEST_F(ALeaderInAnOutage, HeedsAnOperatorFirst) {
+  seekRelief();
+  ask(CandidateUuid{std::string(32, 'd')});
+  lineIs("cd");
+  EXPECT_EQ(offer().czxid, 101);
+  seekRelief();
+  offerWritten();
+  accepts();
+  EXPECT_EQ(machine.told<HandoverAsked>().back().by, "operator");
+}
+
 TEST_F(OfferedBaton, IsTakenBackWithTheRequest) {
   const HandoverRequest request{FencingToken{10}, "operator", std::nullopt, machine.wallNow() + 5s, {}};
   machine.changed(Subject::handover, WatchEvent::dataChanged);
@@ -571,6 +646,7 @@ class AcceptedBaton : public testing::Test {
     MarkerRecord leaders = busyMarker(10, 6s);
     leaders.holder.bootId = leaderBoot;
     readBaton(offer(), leaders);
+    if (machine.did<action::TellOffered>() && storeAnswers) tell(Readiness::prepared);
   }
   void accepts() {
     isOffered();
@@ -587,6 +663,7 @@ class AcceptedBaton : public testing::Test {
     readBaton(passed, ours, offerVersion + 2);
   }
 
+  bool storeAnswers = true;
   std::string leaderBoot = "boot-1";
   std::optional<Now> passedAfter;
   MachineDriver machine;
@@ -711,6 +788,39 @@ TEST_F(AcceptedBaton, WaitsUntilTheCareerIsPrepared) {
   EXPECT_EQ(answer().state, BatonRecord::State::accepted);
 }
 
+// shows: operations/next-line-answer
+TEST_F(AcceptedBaton, WaitsUntilTheStoreOfOneThatIsPreparedHasAnswered) {
+  storeAnswers = false;
+  isOffered();
+  EXPECT_TRUE(machine.did<action::TellOffered>());
+  EXPECT_FALSE(machine.wrote(Purpose::answer));
+  tell(Readiness::prepared);
+  EXPECT_EQ(answer().state, BatonRecord::State::accepted);
+}
+
+TEST_F(AcceptedBaton, IsRefusedWhereTheStoreDoesNotAnswer) {
+  storeAnswers = false;
+  isOffered();
+  tell(Readiness::notReady, "connection refused");
+  EXPECT_EQ(answer().state, BatonRecord::State::refused);
+}
+
+TEST_F(AcceptedBaton, SaysSinceWhenItIsReady) {
+  const auto readySince = [&] {
+    machine.written(Purpose::publish);
+    return parseCandidateRecord(std::get<SetOp>(machine.lastWrite(Purpose::publish).ops[1]).data).readySince;
+  };
+  tell(Readiness::notReady, "no disk");
+  EXPECT_EQ(readySince(), WallTime{});
+  machine.wait(3s);
+  tell(Readiness::ready);
+  const WallTime began = machine.wallNow();
+  EXPECT_EQ(readySince(), began);
+  machine.wait(3s);
+  tell(Readiness::prepared);
+  EXPECT_EQ(readySince(), began);
+}
+
 TEST_F(AcceptedBaton, IsAnsweredOnceThoughItIsReadTwice) {
   tell(Readiness::ready);
   isOffered();
@@ -829,6 +939,7 @@ TEST_F(AcceptedBaton, IsAnsweredAgainWhereTheFirstAnswerCameTooLate) {
   isOffered();
   machine.changed(Subject::baton, WatchEvent::dataChanged);
   readBaton(offer(), busyMarker(10, 6s), offerVersion + 1);
+  tell(Readiness::prepared);
   machine.written(Purpose::answer, refusalOf(1, 2, Error{Errc::versionMismatch, "changed"}));
   EXPECT_EQ(std::get<SetOp>(machine.lastWrite(Purpose::answer).ops[1]).version, offerVersion + 1);
 }

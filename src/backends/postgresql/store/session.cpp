@@ -57,13 +57,23 @@ Result<void> Session::judgeTables(const Exchange& asked) {
 /// The server's process has then seen the tables it will be asked for.
 Result<void> Session::prepare(const std::stop_token& stop) {
   if (connection_) return {};
+  const bool wasKept = prepared_ != nullptr;
+  if (wasKept) prepared_->expectLife();
+  Result<void> fit = askTables(stop);
+  const bool hasDied = !fit && wasKept && (!prepared_ || prepared_->isLost());
+  if (!fit) prepared_.reset();
+  if (hasDied && !stop.stop_requested()) {
+    fit = askTables(stop);
+    if (!fit) prepared_.reset();
+  }
+  return fit ? fit : backends::unlessStopped(fit.error(), stop);
+}
+
+Result<void> Session::askTables(const std::stop_token& stop) {
   const auto opened = withoutTerm(stop);
-  if (!opened) return backends::unlessStopped(opened.error(), stop);
+  if (!opened) return opened.error();
   const backends::CutOff cutOff(prepared_->socket(), stop);
-  const Result<void> fit = postgresql::judgeTables(*prepared_, prepared_->exchange(postgresql::tableQuestions()));
-  if (fit) return {};
-  prepared_.reset();
-  return backends::unlessStopped(fit.error(), stop);
+  return postgresql::judgeTables(*prepared_, prepared_->exchange(postgresql::tableQuestions()));
 }
 
 Result<std::shared_ptr<Connection>> Session::withoutTerm(const std::stop_token& stop) {

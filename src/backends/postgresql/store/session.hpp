@@ -45,6 +45,8 @@ class Session {
   std::vector<Command> tableQuestions() const;
   /// The verdict on the answers, which are the first ones of `asked`.
   Result<void> judgeTables(const Exchange& asked);
+  /// A session that is kept already is asked, and opened anew where it has died.
+  ///
   /// Errors as Connection::open and judgeTables; cancelled after a stop.
   Result<void> prepare(const std::stop_token& stop);
   void limitAnswers(AnswerTimer* timer) noexcept;
@@ -70,6 +72,7 @@ class Session {
   static Result<Holder> holderOfFence(Connection& connection, const ElectionName& election);
 
  private:
+  Result<void> askTables(const std::stop_token& stop);
   bool takePrepared(const std::string& name);
   void use(std::shared_ptr<Connection> connection, const std::string& name);
   Result<void> endLost(Connection& connection);

@@ -21,22 +21,22 @@ class SilentStore : public ToolInElection, public testing::WithParamInterface<co
     ToolInElection::SetUp();
     world_.ask("CREATE TABLE ledger(id text PRIMARY KEY); GRANT ALL ON ledger TO " + world_.role());
   }
-  std::string url(std::uint16_t port) {
+  std::string url() {
     const postgresql::Options& options = world_.options();
-    return "postgresql://" + options.user + "@127.0.0.1:" + std::to_string(port) + "/" + options.database;
+    return "postgresql://" + options.user + "@127.0.0.1:" + std::to_string(options.port) + "/" + options.database;
   }
-  /// `tenure consume` by that port, its log in the file `name`.
-  Program replica(const std::string& name, std::uint16_t port) {
-    Arguments arguments{"--queue",        url(port), "--id", name, "--sql", "INSERT INTO ledger(id) VALUES (:id)",
+  /// `tenure consume`, its log in the file `name`. Replicas name their server alike, and reach it by the address.
+  Program replica(const std::string& name, const std::string& address) {
+    Arguments arguments{"--queue",        url(), "--id", name, "--sql", "INSERT INTO ledger(id) VALUES (:id)",
                         "--outage-limit", "4s"};
     if (*GetParam() != '0') arguments.insert(arguments.end(), {"--lanes", GetParam()});
-    return start(inElection("consume", arguments), name);
+    return start(inElection("consume", arguments), name, {"PGHOSTADDR=" + address});
   }
   void send(int from, int count) {
     std::string lines;
     for (int i = from; i < from + count; ++i)
       lines += "{\"id\":\"m-" + std::to_string(i) + "\",\"group\":\"g-" + std::to_string(i) + "\",\"body\":\"b\"}\n";
-    const Run run = tenure({"produce", "--queue", url(world_.server().port()), "--format", "jsonl"}, lines);
+    const Run run = tenure({"produce", "--queue", url(), "--format", "jsonl"}, lines);
     ASSERT_EQ(run.exit, 0) << run.output;
   }
   bool reaches(int rows) {
@@ -44,16 +44,18 @@ class SilentStore : public ToolInElection, public testing::WithParamInterface<co
   }
 
   PostgresWorld world_;
-  TcpProxy way_{world_.server().port()};
+  static constexpr const char* straight = "127.0.0.1";
+  static constexpr const char* byTheProxy = "127.0.0.2";
+  TcpProxy way_{world_.server().port(), byTheProxy};
 };
 
 INSTANTIATE_TEST_SUITE_P(Lanes, SilentStore, testing::Values("0", "4"));
 
 // shows: operations/store-queue-without
 TEST_P(SilentStore, OfTheLeaderHoldsUpTheQueueForNoMoreThanTheOutageLimitAndTwoSeconds) {
-  Program leader = replica("leader", way_.port());
+  Program leader = replica("leader", byTheProxy);
   ASSERT_TRUE(leads(leader)) << leader.output();
-  Program next = replica("next", world_.server().port());
+  Program next = replica("next", straight);
   ASSERT_TRUE(next.waitForOutput(" stood_by ")) << next.output();
   send(0, 20);
   ASSERT_TRUE(reaches(20)) << leader.output();
