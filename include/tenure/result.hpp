@@ -47,6 +47,7 @@ enum class Errc {
   alreadyScheduled,     // a message of this id waits for its time, with another time or content
   alreadyDone,          // a message of this id had its time, and has come to its queue
   storeBusy,            // the store's lock was not had within its limit; the detail names the holder
+  rowLocked,            // a row of the user's was locked by others for too long: its message waits, its store is well
   storeFull,            // disk full or quota; nothing was committed
   storeFailed,          // I/O error or corruption
   heldTooLong,          // a transaction was left idle for longer than its store allows; nothing was committed

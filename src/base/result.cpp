@@ -47,6 +47,7 @@ constexpr std::array meanings{
     Meaning{Errc::alreadyScheduled, "already scheduled"},
     Meaning{Errc::alreadyDone, "already done"},
     Meaning{Errc::storeBusy, "store busy"},
+    Meaning{Errc::rowLocked, "row locked"},
     Meaning{Errc::storeFull, "store full"},
     Meaning{Errc::heldTooLong, "transaction held for too long"},
     Meaning{Errc::storeFailed, "store failed"},

@@ -369,6 +369,11 @@ Decision Delivery::overstrained(const Head& head, const std::string& why, const 
   return attemptFailed(Outcome::failed(shortened(why, longestReason)), now);
 }
 
+Decision Delivery::heldUp(const Head& head, const std::string& why, const Now& now) {
+  takeUp(head);
+  return postpone(Outcome::retryLater(shortened(why, longestReason)), now);
+}
+
 Decision Delivery::known(const Head& head, Admission admission, const Now& now) {
   takeUp(head);
   return dropKnown(admission, now);  // no mark stands before it: what it would undo belongs to those before

@@ -117,6 +117,8 @@ class Delivery {
   void inquired(const ConsumerState& found);
   /// The handler asked more of its transaction than the store allows, with this message alone in it.
   Decision overstrained(const Head& head, const std::string& why, const Now& now);
+  /// Others have locked what its commit has to write.
+  Decision heldUp(const Head& head, const std::string& why, const Now& now);
   /// The message was to join others, but its key is stored already.
   Decision known(const Head& head, Admission admission, const Now& now);
   /// The store refused the message's commit. `counts`: the refusal counts as a failed attempt; if not, the message is

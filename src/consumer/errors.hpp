@@ -12,7 +12,8 @@ namespace tenure::consuming {
 /// Worth another try under the same term.
 inline bool isTransient(const Error& error) noexcept {
   return error.is(Errc::unavailable) || error.is(Errc::timedOut) || error.is(Errc::storeBusy) ||
-         error.is(Errc::quotaExceeded) || error.is(Errc::outcomeUnknown) || error.is(Errc::heldTooLong);
+         error.is(Errc::rowLocked) || error.is(Errc::quotaExceeded) || error.is(Errc::outcomeUnknown) ||
+         error.is(Errc::heldTooLong);
 }
 
 /// The message's fault, not the store's.

@@ -463,11 +463,16 @@ Action Lane::commitFailed(const Error& error, const Now& now) {
   }
   // Too much for one transaction, or against a rule that is checked at its end: its messages one at a time, and the one
   // whose fault it is, aside.
-  if (isRefusal(error) && queue_.settled() > 1) {
+  const bool isOfOne = isRefusal(error) || error.is(Errc::rowLocked);
+  if (isOfOne && queue_.settled() > 1) {
     queue_.separate();
     forgetTransaction();
     queue_.setStartable(1);
     return proceed(now);
+  }
+  if (error.is(Errc::rowLocked) && queue_.settled() == 1 && !delivery_.hasTaken()) {
+    forgetTransaction();
+    return decide(delivery_.heldUp(headOf(now), error.message(), now), now);
   }
   return storeFailed(error, now);
 }

@@ -489,8 +489,10 @@ Action LaneRunner::ran(Outcome outcome) {
   if (const Result<void> sound = transaction_->status(); !sound) return refused(sound.error());
   const std::optional<Error> failure = guarded_->failure();
   const bool isUndone = outcome.kind == Outcome::Kind::failed || (outcome.kind == Outcome::Kind::done && failure);
-  // Another program has locked a row that the handler wants: no attempt of its message has failed.
-  if (isUndone && failure && failure->is(Errc::storeBusy))
+  // Another program has locked a row that the handler wants: no attempt of its message has failed. At most once its
+  // start was the only one.
+  const bool mayStartAgain = options_.delivery != Guarantee::atMostOnce;
+  if (isUndone && failure && failure->is(Errc::rowLocked) && mayStartAgain)
     outcome = Outcome::retryLater(failure->message());
   else if (outcome.kind == Outcome::Kind::done && failure)
     outcome = Outcome::failed("done, though a call has failed: " + failure->message());

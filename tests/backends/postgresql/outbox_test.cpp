@@ -56,6 +56,19 @@ TEST_F(SmallOutbox, AnAcknowledgedRowIsDeletedAndAnotherStays) {
   EXPECT_EQ(world_.ask("SELECT string_agg(id::text, ',') FROM outbox"), "2");
 }
 
+// shows: outbox/table-changes
+TEST_F(SmallOutbox, AChangeOfTheTableIsSeenByTheTermThatIsThere) {
+  insert("1");
+  const std::vector<Message> before = messagesFor(leader_);
+  world_.ask(
+      "ALTER TABLE outbox ALTER COLUMN id TYPE text, ALTER COLUMN body TYPE bytea USING convert_to(body, 'UTF8')");
+
+  EXPECT_THAT(acknowledge(leader_, before), failsWith(Errc::transactionConflict)) << "it is handled again";
+  EXPECT_THAT(acknowledge(leader_, before), succeeds());
+  world_.ask("INSERT INTO outbox VALUES ('two', '')");
+  EXPECT_THAT(look(leader_), ElementsAre("two"));
+}
+
 // shows: outbox/row-without-body
 TEST_F(SmallOutbox, ARowWithoutABodyIsAMessageWithAnEmptyOne) {
   world_.ask("INSERT INTO outbox SELECT n, NULL FROM generate_series(1, 100) AS n");

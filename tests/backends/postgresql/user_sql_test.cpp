@@ -351,7 +351,7 @@ class UserSqlBesideALock : public UserSql {
 TEST_F(UserSqlBesideALock, ARowThatAnotherApplicationLocksCostsItsStatementAlone) {
   auto transaction = impatient.begin();
 
-  EXPECT_THAT(transaction->sql()->execute("UPDATE ledger SET amount = 3"), failsWith(Errc::storeBusy));
+  EXPECT_THAT(transaction->sql()->execute("UPDATE ledger SET amount = 3"), failsWith(Errc::rowLocked));
 
   EXPECT_THAT(transaction->sql()->execute("INSERT INTO ledger VALUES('b', 1)"), succeeds());
   EXPECT_THAT(transaction->commit(), succeeds());
@@ -367,7 +367,7 @@ TEST_F(UserSqlBesideALock, AWriteToALockedRowIsRunByItselfTheNextTime) {
 
   transaction = impatient.begin();
 
-  EXPECT_THAT(transaction->sql()->write("UPDATE ledger SET amount = 3"), failsWith(Errc::storeBusy));
+  EXPECT_THAT(transaction->sql()->write("UPDATE ledger SET amount = 3"), failsWith(Errc::rowLocked));
 }
 
 // shows: operations/handler-silent-within

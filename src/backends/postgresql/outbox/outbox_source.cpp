@@ -39,7 +39,10 @@ Result<void> OutboxSource::own(const TermIdentity& term) {
   keepSent_ = shape->keepSent;
   forgetAt_ = forgetNow_ = keepSent_ > 0ms ? BootClock::now() : BootTime::max();
   rows_.emplace(*std::move(shape));
+  const Exchange left = connection_->exchange(std::vector{rows_->deadAndWaiting(queue_)});
+  if (!left) return left.error();
   handedOut_.begin(*rows_, queue_);
+  leaveAsTheyAre(left.answers[0]);
   asleepUntil_ = pacedUntil_ = BootTime::min();
   return {};
 }
@@ -67,10 +70,30 @@ Result<std::vector<Message>> OutboxSource::fetch(std::size_t max, BootTime deadl
   }
 }
 
+/// They are handed out for good.
+void OutboxSource::leaveAsTheyAre(const Answer& rows) {
+  std::vector<std::string> ids;
+  for (int row = 0; row < rows.rows(); ++row) {
+    ids.push_back(rows.text(row, 0));
+    handedOut_.add(ids.back());
+  }
+  handedOut_.leaveAsTheyAre(ids);
+}
+
+/// Once more where the table has changed since its shape was read.
 Result<std::vector<Message>> OutboxSource::look(std::size_t max) {
-  const Exchange looked =
-      connection_->exchange(std::vector{rows_->look(handedOut_.ids(), max, outboxBytes), rows_->untilNext(),
-                                        selectFirst(queue_, handedOut_.skips(), max)});
+  const auto ask = [&] {
+    return connection_->exchange(std::vector{rows_->look(handedOut_.ids(), max, outboxBytes), rows_->untilNext(),
+                                             selectFirst(queue_, handedOut_.skips(), max)});
+  };
+  Exchange looked = ask();
+  if (!looked && !connection_->isLost() && HandedOut::mayHaveChanged(looked.failure->sqlState)) {
+    Result<OutboxShape> shape = shapeOf(*connection_, *options_.table);
+    if (!shape) return shape.error();
+    rows_.emplace(*std::move(shape));
+    handedOut_.renew(*rows_);
+    looked = ask();
+  }
   if (!looked) return looked.error();
   if (looked.answers[2].rows() > 0) return skipsOf(looked.answers[2]);
   const BootTime now = BootClock::now();

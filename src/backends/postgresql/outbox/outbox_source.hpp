@@ -36,6 +36,7 @@ class OutboxSource final : public ReadingSource {
  private:
   Result<void> own(const TermIdentity& term) override;
   void forget() noexcept override;
+  void leaveAsTheyAre(const Answer& rows);
   Result<std::vector<Message>> look(std::size_t max);
   Result<std::vector<Message>> skipsOf(const Answer& rows);
   /// Gives numbers to those that lack them, durably. False: some rows are not as they were read.

@@ -42,6 +42,7 @@ void HandedOut::begin(OutboxRows rows, std::int64_t queue) {
   const std::lock_guard lock(mutex_);
   rows_.emplace(std::move(rows));
   queue_ = queue;
+  asTheyAre_.clear();
 }
 
 void HandedOut::end() {
@@ -89,16 +90,25 @@ HandedOut::Marks HandedOut::marksFor(const storage::WriteSet& writes) const {
   for (const std::string& id : places.rows) {
     tried.erase(id);
     const auto letter = dead.find(id);
-    letter == dead.end() ? sent.push_back(id) : died.push_back(letter->second);
+    if (letter == dead.end())
+      sent.push_back(id);
+    else if (!asTheyAre_.contains(id))
+      died.push_back(letter->second);
   }
   std::vector<OutboxFailure> shown;
   for (auto& [id, attempt] : tried)
-    if (isRow(id)) shown.push_back(std::move(attempt));
+    if (isRow(id) && !asTheyAre_.contains(id)) shown.push_back(std::move(attempt));
+  for (const OutboxFailure& each : died) marks.died.push_back(each.id);
   if (!sent.empty()) marks.commands.push_back(rows_->sent(sent));
   if (!died.empty()) marks.commands.push_back(rows_->dead(died));
   marks.ofRows = marks.commands.size();
-  marks.rows = places.rows;
-  if (!shown.empty() && rows_->showsAttempts()) marks.commands.push_back(rows_->tried(shown));
+  marks.rows = std::move(sent);
+  marks.rows.insert(marks.rows.end(), marks.died.begin(), marks.died.end());
+  if (!shown.empty() && rows_->showsAttempts()) {
+    for (const OutboxFailure& each : shown) marks.shown.push_back(each.id);
+    marks.commands.push_back(rows_->tried(shown));
+  }
+  marks.ofTable = marks.commands.size();
   if (!places.skips.empty()) marks.commands.push_back(deleteByPosition(queue_, places.skips));
   return marks;
 }
@@ -109,10 +119,30 @@ HandedOut::Marks HandedOut::marksFor(std::span<const std::int64_t> positions) co
   marks.positions.assign(positions.begin(), positions.end());
   Places places = find(positions);
   if (!places.rows.empty()) marks.commands.push_back(rows_->sent(places.rows));
-  marks.ofRows = marks.commands.size();
+  marks.ofRows = marks.ofTable = marks.commands.size();
   if (!places.skips.empty()) marks.commands.push_back(deleteByPosition(queue_, places.skips));
   marks.rows = std::move(places.rows);
   return marks;
+}
+
+bool HandedOut::leaveAsItIs(const Marks& marks, std::size_t command) {
+  const bool isOfDead = !marks.died.empty() && command + 1 == marks.ofRows;
+  const std::vector<std::string>& ids = isOfDead ? marks.died : marks.shown;
+  if ((!isOfDead && command < marks.ofRows) || ids.empty()) return false;
+  leaveAsTheyAre(ids);
+  return true;
+}
+
+void HandedOut::leaveAsTheyAre(const std::vector<std::string>& ids) {
+  const std::lock_guard lock(mutex_);
+  asTheyAre_.insert(ids.begin(), ids.end());
+}
+
+bool HandedOut::renew(OutboxRows rows) {
+  const std::lock_guard lock(mutex_);
+  if (rows_ && rows_->isAs(rows)) return false;
+  rows_.emplace(std::move(rows));
+  return true;
 }
 
 Result<void> HandedOut::committed(Connection& connection, const Marks& marks, const Answer* answers) {
@@ -123,7 +153,13 @@ Result<void> HandedOut::committed(Connection& connection, const Marks& marks, co
 
 Result<void> HandedOut::committed(Connection& connection, const Marks& marks, std::int64_t changed) {
   const std::lock_guard lock(mutex_);
-  for (const std::int64_t position : marks.positions) handedOut_.erase(position), former_.erase(position);
+  for (const std::int64_t position : marks.positions) {
+    const auto place = handedOut_.find(position);
+    const auto* id = place == handedOut_.end() ? nullptr : std::get_if<std::string>(&place->second);
+    const bool isMarked = id == nullptr || std::ranges::count(marks.rows, *id) > 0;
+    if (isMarked) handedOut_.erase(position);  // a row that is left as it is would be found at once
+    former_.erase(position);
+  }
   if (changed >= static_cast<std::int64_t>(marks.rows.size()) || !rows_) return {};
   const Exchange looked = connection.exchange(std::vector{rows_->stillWaiting(marks.rows)});
   if (!looked) return looked.error();

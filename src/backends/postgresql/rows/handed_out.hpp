@@ -10,8 +10,10 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -37,13 +39,28 @@ class HandedOut {
   /// What marks the rows of acknowledged messages, and shows the attempts of others.
   struct Marks {
     std::vector<Command> commands;
-    std::size_t ofRows = 0;         // the number of commands that mark rows: they come first
-    std::vector<std::string> rows;  // ids
+    std::size_t ofTable = 0;        // the number of commands that write to the user's table: they come first
+    std::size_t ofRows = 0;         // of these, the ones that mark rows; behind them, the one that shows attempts
+    std::vector<std::string> rows;  // ids of those that are marked
+    std::vector<std::string> died;  // of these, the dead ones, which are marked last
+    std::vector<std::string> shown;
     std::vector<std::int64_t> positions;
   };
   Marks marksFor(const storage::WriteSet& writes) const;
   /// The same for messages that are acknowledged without a transaction of their store.
   Marks marksFor(std::span<const std::int64_t> positions) const;
+  /// A command of these was refused, or waited too long for a lock. True: it was the word of a failure, which people
+  /// see in the row, and from now on the row is left as it is: the commit can be tried again without that word. A dead
+  /// row that waits like this is known by its dead letter, and not delivered again.
+  bool leaveAsItIs(const Marks& marks, std::size_t command);
+  /// Rows that a former term has left so.
+  void leaveAsTheyAre(const std::vector<std::string>& ids);
+  /// Whether such a failure may come from a change of the table.
+  static bool mayHaveChanged(std::string_view sqlState) noexcept {
+    return sqlState.starts_with("42") || sqlState.starts_with("22");
+  }
+  /// The table as it is now. False: that is known.
+  bool renew(OutboxRows rows);
   /// The marks' commit has landed, and has changed `changed` rows. A row that is gone is no failure.
   ///
   /// Errors:  configurationRefused   a row waits as before, and would be delivered again and again
@@ -78,6 +95,7 @@ class HandedOut {
   std::int64_t queue_ = 0;
   std::map<std::int64_t, Place> handedOut_;  // by position
   std::map<std::int64_t, Place> former_;     // handed out by the attachment before
+  std::set<std::string> asTheyAre_;          // ids of rows that take no word of a failure
 };
 
 }  // namespace tenure::postgresql

@@ -1,6 +1,7 @@
 #include "backends/postgresql/rows/outbox_rows.hpp"
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
@@ -163,6 +164,23 @@ OutboxRows::OutboxRows(OutboxShape shape)
   sent_ = setStatus + shape_.sent + (sentAt == nullptr ? "" : ", " + sentAt->sql + " = now()") +
           (nextAt == nullptr || nextAt->isNotNull ? "" : ", " + nextAt->sql + " = NULL") + isOneOf;
   dead_ = setStatus + shape_.dead + (failed.empty() ? "" : ", " + failed) + given;
+}
+
+bool OutboxRows::isAs(const OutboxRows& other) const {
+  const auto texts = [](const OutboxRows& rows) {
+    return std::array{std::string_view(rows.look_),  std::string_view(rows.untilNext_), std::string_view(rows.sent_),
+                      std::string_view(rows.dead_),  std::string_view(rows.tried_),     std::string_view(rows.forget_),
+                      std::string_view(rows.number_)};
+  };
+  return texts(*this) == texts(other);
+}
+
+Command OutboxRows::deadAndWaiting(std::int64_t queue) const {
+  const std::string& id = shape_.at(Role::id).sql;
+  return command("SELECT r." + id + "::text FROM (SELECT * FROM " + shape_.table + " WHERE " + isWaiting() +
+                     ") AS r JOIN tenure_dead_letter AS d ON d.queue = $1 AND d.id = convert_to(r." + id +
+                     "::text, 'UTF8')",
+                 queue);
 }
 
 Command OutboxRows::look(const std::vector<std::string>& taken, std::size_t max, std::int64_t bytes) const {

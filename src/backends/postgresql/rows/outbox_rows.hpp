@@ -25,6 +25,10 @@ class OutboxRows {
  public:
   explicit OutboxRows(OutboxShape shape);
 
+  /// Whether it was made of the same shape.
+  bool isAs(const OutboxRows& other) const;
+  /// Ids of rows that wait although they are dead letters of this queue: they took no mark.
+  Command deadAndWaiting(std::int64_t queue) const;
   /// The first rows that wait, but for those that are `taken`; at most `max`, and not much more than `bytes`.
   Command look(const std::vector<std::string>& taken, std::size_t max, std::int64_t bytes) const;
   /// Of such an answer; the position is the caller's to give.

@@ -7,6 +7,7 @@
 #include "backends/postgresql/store/open_transaction.hpp"
 #include "backends/postgresql/store/user_statement.hpp"
 #include "base/assert.hpp"
+#include "base/text.hpp"
 #include "storage/records.hpp"
 
 namespace tenure::postgresql {
@@ -242,7 +243,7 @@ Result<Committed> Driver::finish(Connection& connection, std::vector<Command> ke
   const std::set<std::string> unknown = unknownQueues(commit);
   if (unknown.empty()) return finishWith({}, connection, std::move(kept), fence, isGuess, commit);
   const Exchange begun = kept.empty() ? Exchange{} : connection.exchange(kept);
-  if (!begun) return failed(connection, *begun.failure, {fence, kept.size(), kept.size()}, isGuess, commit);
+  if (!begun) return failed(connection, *begun.failure, {fence, kept.size(), kept.size()}, isGuess, commit, {});
   QueuePlaces made;
   if (const Result<void> placed = makeQueues(connection, unknown, made); !placed) {
     connection.rollback();
@@ -272,7 +273,7 @@ Result<Committed> Driver::finishWith(QueuePlaces made, Connection& connection, s
   const bool isTooLate = connection.isLost();
   const Exchange exchange = connection.exchange(all, isTable ? places.ours : unread);
   if (isTooLate) return exchange.error();
-  if (!exchange) return failed(connection, *exchange.failure, places, isGuess, commit);
+  if (!exchange) return failed(connection, *exchange.failure, places, isGuess, commit, marks);
   isInDoubt_ = false;
   if (const Result<void> committed = checkCommitted(connection, exchange.answers.back()); !committed) {
     isInDoubt_ = isOutcomeUnknown(committed.error().code);
@@ -363,8 +364,35 @@ Result<void> Driver::addSent(const Commit& commit, const QueuePlaces& made, std:
   return {};
 }
 
+Error Driver::rowLocked(Connection& connection, const Failure& failure) {
+  const Result<Answer> oldest = connection.ask(
+      "SELECT pid::bigint, application_name, greatest(extract(epoch FROM clock_timestamp() - xact_start), 0)::bigint"
+      " FROM pg_stat_activity WHERE datname = current_database() AND backend_xid IS NOT NULL"
+      " AND pid <> pg_backend_pid() ORDER BY xact_start LIMIT 1");
+  std::string detail = failure.error.detail;
+  if (oldest && oldest->rows() > 0)
+    detail += "; the oldest transaction that writes here is that of process " + oldest->text(0, 0) + " (\"" +
+              escaped(oldest->text(0, 1)) + "\"), for " + oldest->text(0, 2) + " s";
+  return {Errc::rowLocked, std::move(detail)};
+}
+
+std::optional<Error> Driver::markFailed(Connection& connection, const Failure& failure, std::size_t mark,
+                                        const HandedOut::Marks& marks) {
+  const bool isLocked = isLockTimeout(failure.sqlState);
+  const bool isRefused = !isOfStore(failure.sqlState) && meaningOf(failure.sqlState) != Errc::permissionDenied;
+  if (!isLocked && !isRefused) return std::nullopt;
+  if (!isLocked && handedOut_->mayHaveChanged(failure.sqlState)) {
+    Result<OutboxShape> shape = shapeOf(connection, *options_.table);
+    if (!shape) return shape.error();
+    if (handedOut_->renew(OutboxRows(*std::move(shape)))) return Error{Errc::transactionConflict, failure.error.detail};
+  }
+  if (mark < marks.ofRows && marks.rows.size() > 1) return Error{Errc::commitRefused, failure.error.detail};
+  if (handedOut_->leaveAsItIs(marks, mark)) return Error{Errc::transactionConflict, failure.error.detail};
+  return isLocked ? rowLocked(connection, failure) : Error{Errc::commitRefused, failure.error.detail};
+}
+
 Result<Committed> Driver::failed(Connection& connection, const Failure& failure, const Places& places, bool isGuess,
-                                 const Commit& commit) {
+                                 const Commit& commit, const HandedOut::Marks& marks) {
   const bool isLost = connection.isLost();
   if (isLost && isGuess) goPessimistic();  // perhaps it was too much at once
   // The server has said why, and did so before the COMMIT.
@@ -383,6 +411,8 @@ Result<Committed> Driver::failed(Connection& connection, const Failure& failure,
   if (failure.command == places.commit && !isOfStore(failure.sqlState))
     return Error{Errc::commitRefused, failure.error.detail};
   const bool isOurs = failure.command >= places.ours && failure.command < places.commit;
+  if (isOurs && !isLost && failure.command - places.ours < marks.ofTable)
+    if (auto why = markFailed(connection, failure, failure.command - places.ours, marks)) return *std::move(why);
   if (isOurs && isUnexpected(failure.sqlState)) return Committed{Outcome::conflict};
   // Another program has locked a row of the user's: the statement is run again by itself, and its handler is told.
   const bool isUsersLock = isLockTimeout(failure.sqlState) && failure.command < places.ours;

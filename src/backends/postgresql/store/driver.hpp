@@ -77,6 +77,8 @@ class Driver final : public storage::IStoreDriver {
   }
   /// What a send failed with that passes the fence: staleTerm where that is the expected one no more.
   Error refusedAtFence(Connection& connection, const Failure& failure, const storage::Fence& expected);
+  /// A row of the user's was locked for too long. Says who may have locked it.
+  Error rowLocked(Connection& connection, const Failure& failure);
   /// Sends what a handler has kept back and then all of the commit, of which `before` says how many pass the fence.
   Result<storage::Committed> finish(Connection& connection, std::vector<Command> kept, std::size_t fence, bool isGuess,
                                     const storage::Commit& commit);
@@ -134,7 +136,10 @@ class Driver final : public storage::IStoreDriver {
     std::size_t commit;
   };
   Result<storage::Committed> failed(Connection& connection, const Failure& failure, const Places& places, bool isGuess,
-                                    const storage::Commit& commit);
+                                    const storage::Commit& commit, const HandedOut::Marks& marks);
+  /// Of a mark in the user's table. Nullopt: it is not the row's fault.
+  std::optional<Error> markFailed(Connection& connection, const Failure& failure, std::size_t mark,
+                                  const HandedOut::Marks& marks);
 
   const Options& options_;
   IEventSink& events_;

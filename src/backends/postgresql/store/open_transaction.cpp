@@ -184,7 +184,8 @@ Error OpenTransaction::undoStatement(const Failure& failure) {
   const bool isLocked = isLockTimeout(failure.sqlState);
   if (!wasAsked || connection_->isLost()) return endBy(failure);
   if (endsTransaction(meaningOf(failure.sqlState)) && !isLocked) return endBy(failure);
-  if (isWithoutPoint_ && isLocked) return end(failure.error);
+  const auto told = [&] { return isLocked ? driver_.rowLocked(*connection_, failure) : failure.error; };
+  if (isWithoutPoint_ && isLocked) return end(told());
   if (isWithoutPoint_)
     return end(
         {Errc::payloadTooLarge, "a statement failed behind " + std::to_string(mostSavepoints) +
@@ -197,7 +198,7 @@ Error OpenTransaction::undoStatement(const Failure& failure) {
   const Exchange undone = connection_->exchange(
       std::vector{command(isOfMark ? "ROLLBACK TO tenure_mark" : "ROLLBACK TO tenure_statement")});
   if (!undone) return end(undone.error());
-  return {isLocked ? Errc::storeBusy : Errc::storeFailed, failure.error.detail};
+  return isLocked ? told() : Error{Errc::storeFailed, failure.error.detail};
 }
 
 // --- the end
