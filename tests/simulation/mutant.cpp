@@ -79,6 +79,9 @@ constexpr std::array<Description, static_cast<std::size_t>(Mutant::count)> descr
     {"baton-unchecked", "the baton is passed without a look at the successor's znode", {"O1"}},
     {"baton-by-name", "the baton is passed to any candidacy of the replica that has accepted", {"O1"}},
     {"baton-after-unknown", "a term whose end is unknown is handed over as if in order", {"O2"}},
+    {"outage-ends-term", "a leader leaves in an outage, whether another one could work or not", {"R1"}},
+    {"lock-ends-work", "a row that somebody else has locked counts as an outage of the store", {"R2"}},
+    {"accepts-unasked", "a leadership is accepted without a question to the store", {"R3"}},
 }};
 
 const Description& of(Mutant mutant) noexcept { return descriptions[static_cast<std::size_t>(mutant)]; }

@@ -78,6 +78,9 @@ enum class Mutant {
   batonUnchecked,       // the baton is passed without a look at the successor's znode
   batonByName,          // the baton is passed to any candidacy of the replica that has accepted
   batonAfterUnknown,    // a term whose end is unknown is handed over as if it had ended in order
+  outageEndsTerm,       // a leader whose store is away for too long leaves, whether another one could work or not
+  lockEndsWork,         // a row that somebody else has locked counts as an outage of the store
+  acceptsUnasked,       // a leadership is accepted without a question to the store
   count
 };
 std::string_view toString(Mutant mutant) noexcept;

@@ -56,6 +56,8 @@ enum class FaultKind {
   closeQueue,     // nothing may be sent to it for `lasts`
   failPromotion,  // of one replica: its next promotion is not heard
   pausePromoter,  // … it is paused between its next look at what is due and its promotion
+  lockRow,        // somebody else holds the row that handlers of a group write to, for `lasts`
+  forgetKept,     // of one replica: something on the way forgets the session that it keeps for its next term
   count
 };
 const char* toString(FaultKind kind) noexcept;

@@ -83,14 +83,16 @@ const char* toString(FaultKind kind) noexcept {
                                    "restart store",
                                    "close queue",
                                    "fail promotion",
-                                   "pause promoter"};
+                                   "pause promoter",
+                                   "lock row",
+                                   "forget kept"};
   static_assert(std::size(names) == static_cast<std::size_t>(FaultKind::count));
   return names[static_cast<std::size_t>(kind)];
 }
 
 bool ofOneReplica(FaultKind kind) noexcept {
   return kind < FaultKind::isolateServer || kind == FaultKind::flap || kind == FaultKind::failPromotion ||
-         kind == FaultKind::pausePromoter;
+         kind == FaultKind::pausePromoter || kind == FaultKind::forgetKept;
 }
 
 std::string describe(const Fault& fault) {

@@ -152,6 +152,8 @@ ConsumerOptions Process::consumerOptions() const {
 }
 
 career::CareerOutlets Process::outlets() {
+  std::function<void(FencingToken)> seekRelief = [this](FencingToken term) { election_.seekRelief(term); };
+  if (simulation_.mutant() == Mutant::outageEndsTerm) seekRelief = nullptr;
   const bool isAlwaysClean = simulation_.mutant() == Mutant::batonAfterUnknown;
   return {.resign = [this, isAlwaysClean](
                         Resignation how,
@@ -161,7 +163,8 @@ career::CareerOutlets Process::outlets() {
           .tellReadiness = [this](Readiness readiness,
                                   const std::string& whyNot) { election_.tellReadiness(readiness, whyNot); },
           .tellRest = [this](FencingToken term) { election_.tellRest(term); },
-          .seekSuccessor = [this](FencingToken term) { election_.seekSuccessor(term); }};
+          .seekSuccessor = [this](FencingToken term) { election_.seekSuccessor(term); },
+          .seekRelief = std::move(seekRelief)};
 }
 
 Duration Process::draw(Duration most) {
@@ -273,7 +276,34 @@ void Process::followMessages(const EventBody& event, FencingToken token) {
   if (const auto* blocked = event.as<QueueBlocked>()) simulation_.blocked(MessageId{blocked->message});
 }
 
+///   R1 no term ends of an outage of the store, in which no other replica could do better
+///   R2 a row that somebody else has locked is no outage of the store
+void Process::judgeOutages(const EventBody& event) {
+  if (simulation_.mutant() == Mutant::batonAfterUnknown) return;
+  const auto* failed = event.as<PhaseFailed>();
+  const bool isAsked = term_ && term_->endReason() != EndReason::none;
+  if (failed != nullptr && !isAsked && failed->error.find(downText) != std::string::npos)
+    simulation_.ghost().violated("R1: a term ends of an outage: " + failed->error);
+  const auto* began = event.as<OutageBegan>();
+  if (began != nullptr && began->error.find(lockedText) != std::string::npos)
+    simulation_.ghost().violated("R2: a locked row is taken for an outage");
+}
+
+void Process::onOffered() {
+  offeredAt_ = simulation_.loop().now();
+  if (simulation_.mutant() == Mutant::acceptsUnasked) return election_.tellReadiness(Readiness::prepared, {});
+  runner_.onOffered();
+}
+
+std::optional<BootTime> Process::followsOffer() const {
+  const ensemble::ZNode* node = simulation_.ensemble().tree().find("/tenure/elections/orders/baton");
+  const auto baton = node == nullptr ? std::nullopt : parseBatonRecord(node->data);
+  const bool isOurs = baton && baton->state == BatonRecord::State::passed && baton->czxid == token().value;
+  return isOurs ? offeredAt_ : std::nullopt;
+}
+
 void Process::follow(const EventBody& event) {
+  judgeOutages(event);
   if (event.is<SessionExpired>() && !leading_) enter(Stage::connecting);
   if (event.is<CandidacyLost>() && !leading_) enter(Stage::away);
   if (const auto* enrolled = event.as<Enrolled>()) {

@@ -105,6 +105,9 @@ class Process final : public IEventSink, private IElectionListener, private care
 
   Simulation& simulation() noexcept { return simulation_; }
   Source& source() noexcept { return source_; }
+  Store& store() noexcept { return store_; }
+  /// When the leadership was offered to it that it has now; nullopt: it was not elected by baton.
+  std::optional<BootTime> followsOffer() const;
   const StoreClock& storeClock() const noexcept { return storeClock_; }
   /// Some message of it has failed or was postponed.
   bool hasParked(const GroupId& group) const { return parked_.contains(group); }
@@ -125,11 +128,12 @@ class Process final : public IEventSink, private IElectionListener, private care
   }
   void onStandby() override { runner_.onStandby(); }
   void onNextInLine(bool next) override { runner_.onNextInLine(next); }
-  void onOffered() override { runner_.onOffered(); }
+  void onOffered() override;
   void onLeft() override { runner_.onLeft(); }
   void onFatal(const Error& error) override;
 
   void follow(const EventBody& event);
+  void judgeOutages(const EventBody& event);
   void followMessages(const EventBody& event, FencingToken token);
   IFencedStore& storeOf(Simulation& simulation);
   ElectionSettings electionSettings();
@@ -171,6 +175,7 @@ class Process final : public IEventSink, private IElectionListener, private care
   std::set<GroupId> parked_;  // at some time or other
   FencingToken waitsFor_;     // whose barrier
   std::optional<BootTime> terminatedAt_;
+  std::optional<BootTime> offeredAt_;
   int freezes_ = 0;
   BootTime thawedAt_{};
 };

@@ -27,7 +27,7 @@ class Handling {
   Handling(const Handling&) = delete;
   Handling& operator=(const Handling&) = delete;
 
-  Outcome ended(Outcome outcome) { return outcome_ = std::move(outcome); }
+  void ended(Outcome outcome) { outcome_ = std::move(outcome); }
 
  private:
   Ghost& ghost_;
@@ -42,7 +42,7 @@ void spend(const ProcessLoop& loop, Duration time) {
 }
 
 Outcome extendChain(const Delivery& delivery, int group) {
-  const std::string key = "chain " + groupName(group);
+  const std::string key = chainOf(group);
   const Result<std::optional<std::string>> before = delivery.transaction.get(key);
   if (!before) return Outcome::failed(before.error().message());
   const Result<void> put = delivery.transaction.put(key, link(before->value_or(""), delivery.message.id.value));
@@ -124,9 +124,16 @@ Outcome Simulation::handle(Process& process, const Delivery& delivery) {
   process.trace("handle", part.plan.id);
   const bool poison = part.plan.failures > part.failures || part.plan.kills > part.kills;
   process.enter(poison ? Stage::poison : Stage::executing);
-  const Outcome outcome = handling.ended(act(process, delivery, part));
+  const Outcome outcome = act(process, delivery, part);
+  handling.ended(heard(outcome));
   process.enter(Stage::idle);
   return outcome;
+}
+
+/// A handler that fails for a locked row is postponed, where it may start again.
+Outcome Simulation::heard(const Outcome& outcome) const {
+  const bool isLocked = outcome.kind == Outcome::Kind::failed && outcome.reason.find(lockedText) != std::string::npos;
+  return isLocked && plan_.consumer.delivery != Guarantee::atMostOnce ? Outcome::retryLater(outcome.reason) : outcome;
 }
 
 Outcome Simulation::act(Process& process, const Delivery& delivery, Part& part) {
@@ -189,7 +196,7 @@ Outcome Simulation::handleTogether(Process& process, const BatchDelivery& delive
   report_.coverage.saw("handled_together");
   process.enter(Stage::executing);
   const Outcome outcome = actTogether(process, delivery);
-  for (Handling& one : all) one.ended(outcome);
+  for (Handling& one : all) one.ended(heard(outcome));
   process.enter(Stage::idle);
   return outcome;
 }

@@ -111,6 +111,8 @@ class Simulation {
   /// The limits of the moment.
   const RateRules& rules() const noexcept { return rules_; }
   bool storeDown() const noexcept { return loop_.now() < storeDownUntil_; }
+  /// Somebody else has locked the row of this state.
+  bool isLocked(std::string_view key) const noexcept { return loop_.now() < lockedUntil_ && key == lockedKey_; }
   bool sourceDown() const noexcept { return loop_.now() < sourceDownUntil_; }
   Coverage& coverage() noexcept { return report_.coverage; }
   Random fork() noexcept { return random_.fork(); }
@@ -227,6 +229,7 @@ class Simulation {
   void steer(const Fault& fault);
   void restartStore(bool landed);
   void closeQueue(Duration lasts);
+  void lockRow(const Fault& fault);
 
   // script.cpp: what producers, operators and handlers do
   void produce(const MessagePlan& message);
@@ -240,6 +243,7 @@ class Simulation {
     int kills = 0;
     bool hung = false;
   };
+  Outcome heard(const Outcome& outcome) const;
   Outcome act(Process& process, const Delivery& delivery, Part& part);
   Outcome actTogether(Process& process, const BatchDelivery& delivery);
   Part& partOf(const NewMessage& message) { return parts_.at({message.id.value, message.body}); }
@@ -278,6 +282,8 @@ class Simulation {
   bool departing_ = false;
   BootTime storeDownUntil_{};
   BootTime sourceDownUntil_{};
+  std::string lockedKey_;
+  BootTime lockedUntil_{};
   int serversTroubled_ = 0;
   std::set<int> crashedServers_;
   std::map<Stage, int> entries_;

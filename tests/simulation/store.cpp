@@ -15,7 +15,8 @@ namespace {
 
 /// As the consumer has it: why an attempt counts that did not come home, and whose dead letter stands for a gap.
 
-Error storeIsDown() { return {Errc::unavailable, "the simulated store is down"}; }
+Error storeIsDown() { return {Errc::unavailable, std::string(downText)}; }
+Error rowIsLocked() { return {Errc::rowLocked, std::string(lockedText)}; }
 
 }  // namespace
 
@@ -30,9 +31,34 @@ auto Store::read(const Find& find) -> decltype(find()) {
   });
 }
 
+/// A session that is dead is noticed, and opened anew.
+Result<void> Store::prepare(const std::stop_token&) {
+  const Plan& plan = process_.simulation().plan();
+  Result<void> answered = process_.remotely<Result<void>>(plan.storeLatency, plan.embeddedStore, [&]() -> Result<void> {
+    return process_.simulation().storeDown() ? Result<void>(storeIsDown()) : Result<void>{};
+  });
+  isKept_ = answered.has_value();
+  keptDeadSince_.reset();
+  return answered;
+}
+
+void Store::forgetKept() noexcept {
+  if (isKept_ && !keptDeadSince_) keptDeadSince_ = process_.simulation().loop().now();
+}
+
+///   R3 a leadership that was accepted is not begun on a session that was dead already when it was offered
+void Store::takeKept() {
+  const std::optional<BootTime> offeredAt = process_.followsOffer();
+  if (isKept_ && keptDeadSince_ && offeredAt && *keptDeadSince_ < *offeredAt)
+    process_.simulation().ghost().violated("R3: a leadership was accepted on a session that was dead");
+  isKept_ = false;
+  keptDeadSince_.reset();
+}
+
 Result<void> Store::claim(const Term& term) {
   Simulation& simulation = process_.simulation();
   if (lane_) return join(term);
+  takeKept();
   if (simulation.mutant() == Mutant::readBeforeClaim) {
     Result<ConsumerState> early = read(
         [&]() -> Result<ConsumerState> { return simulation.store().consumerState(simulation.plan().consumer.name); });
@@ -245,6 +271,13 @@ Result<void> StoreTransaction::rollbackToMark() {
 
 Result<void> StoreTransaction::put(std::string_view key, std::string_view value) {
   if (key.starts_with(ranPrefix)) return noteRun(std::stoi(std::string(key.substr(ranPrefix.size()))), value);
+  if (!broken_ && process_.simulation().isLocked(key)) {
+    process_.simulation().coverage().saw("row_locked");
+    if (process_.simulation().mutant() != Mutant::lockEndsWork) return rowIsLocked();
+    broken_ = Error{Errc::storeBusy, rowIsLocked().detail};
+    rollback();
+    return *broken_;
+  }
   Result<void> written = ForwardingTransaction::put(key, value);
   written_.emplace(key);
   return written;

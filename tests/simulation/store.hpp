@@ -5,6 +5,7 @@
 
 #include "ghost.hpp"
 #include "mutant.hpp"
+#include "plan.hpp"
 #include "support/forwarding_transaction.hpp"
 
 namespace tenure::simulation {
@@ -15,8 +16,13 @@ class Process;
 /// known. Nothing of it reaches the store.
 inline constexpr std::string_view ranPrefix = "ran ";
 /// What handlers of all groups count in, and the queue to which each sends a message.
+inline std::string chainOf(int group) { return "chain " + groupName(group); }
 inline constexpr std::string_view sharedCounter = "count";
 inline constexpr std::string_view followUps = "next";
+
+/// What the store says where it is down, and where somebody else has locked a row.
+inline constexpr std::string_view downText = "the simulated store is down";
+inline constexpr std::string_view lockedText = "somebody else has locked the simulated row";
 
 class Store final : public IFencedStore {
  public:
@@ -24,6 +30,7 @@ class Store final : public IFencedStore {
   Store(Process& process, std::unique_ptr<IFencedStore> lane)
       : process_(process), lane_(std::move(lane)), inner_(*lane_) {}
 
+  Result<void> prepare(const std::stop_token& stop) override;
   Result<void> claim(const Term& term) override;
   Result<std::unique_ptr<IFencedTransaction>> begin(const Term& term) override;
   Result<CommitFate> resolve(const Term& term) override;
@@ -38,7 +45,11 @@ class Store final : public IFencedStore {
   std::unique_ptr<IFencedStore> openLane(std::int64_t number) override;
   void release() noexcept override { inner_.release(); }
 
+  /// The session that prepare() has opened is dead, and does not know it.
+  void forgetKept() noexcept;
+
  private:
+  void takeKept();
   Result<void> claimNow(const Term& term, BootTime begun);
   Result<void> join(const Term& term);
   template <class Find>
@@ -49,6 +60,8 @@ class Store final : public IFencedStore {
   std::unique_ptr<IFencedStore> lane_;  // when it is one
   IFencedStore& inner_;
   std::optional<ConsumerState> readEarly_;  // by a mutant
+  bool isKept_ = false;                     // a session is open before the term
+  std::optional<BootTime> keptDeadSince_;
 };
 
 /// Collects what the transaction would come to, marks and roll-backs included. Each write takes its way to the store.

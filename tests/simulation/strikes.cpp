@@ -59,6 +59,7 @@ void Simulation::strike(const Fault& fault, Process& process) {
     case FaultKind::stepWall:
       return process.loop().stepWall(std::chrono::floor<std::chrono::milliseconds>(fault.lasts) *
                                      (fault.flag ? -1000 : 1000));
+    case FaultKind::forgetKept: return process.store().forgetKept();
     case FaultKind::flap: ++serversTroubled_; return flap(process.number(), loop_.now() + 3 * fault.lasts, {});
     case FaultKind::cutOff:
     case FaultKind::deafen: return strikeNetwork(fault, process);
@@ -211,6 +212,7 @@ void Simulation::strikeWorld(const Fault& fault) {
     case FaultKind::steer: return steer(fault);
     case FaultKind::restartStore: return restartStore(fault.flag);
     case FaultKind::closeQueue: return closeQueue(fault.lasts);
+    case FaultKind::lockRow: return lockRow(fault);
     case FaultKind::storeOutage:
       storeDownUntil_ = std::max(storeDownUntil_, loop_.now() + fault.lasts);
       return markEverywhere(Column::storeDown);
@@ -232,6 +234,11 @@ void Simulation::closeQueue(Duration lasts) {
   std::set<std::string>& closed = memory::StateOf::in(store_).closedQueues;
   closed.emplace(followUps);
   loop_.after(lasts, [&closed] { closed.clear(); });
+}
+
+void Simulation::lockRow(const Fault& fault) {
+  lockedKey_ = chainOf(fault.number % 4);
+  lockedUntil_ = loop_.now() + fault.lasts;
 }
 
 /// Whoever stands between the leader and the one that is named loses its place, but nobody who leads its leadership.
