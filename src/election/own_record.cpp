@@ -12,6 +12,16 @@ bool says(const CandidateRecord& record, const CandidateRecord& wanted) {
 
 }  // namespace
 
+void OwnRecord::tell(Readiness readiness, const std::string& whyNot) {
+  CandidateRecord& self = at_.settings.self;
+  const bool isReady = readiness != Readiness::unknown && mayFollow(readiness);
+  if (!isReady) self.readySince = {};
+  if (isReady && self.readySince == WallTime{}) self.readySince = at_.now.wall;
+  self.readiness = readiness;
+  self.whyNot = whyNot;
+  publish();
+}
+
 void OwnRecord::publish() {
   using Phase = ElectionPhase;
   const bool stays = at_.phase != Phase::resigning && at_.phase != Phase::lost && at_.phase != Phase::closing;

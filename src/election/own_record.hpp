@@ -13,6 +13,8 @@ class OwnRecord {
 
   /// The record that our next candidacy is created with.
   void enrolWith(CandidateRecord self) { said_ = std::move(self); }
+  /// Whether we could lead, and since when we could; publishes it.
+  void tell(Readiness readiness, const std::string& whyNot);
   /// A change wakes only the one behind us, which reads the record.
   void publish();
   /// Whether the answer was awaited here.

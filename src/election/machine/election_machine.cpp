@@ -750,13 +750,7 @@ constexpr Duration afterThem = 10ms;
 }  // namespace
 
 void ElectionMachine::handle(const input::ReadinessTold& in) {
-  CandidateRecord& self = at_.settings.self;
-  const bool isReady = in.readiness != Readiness::unknown && mayFollow(in.readiness);
-  if (!isReady) self.readySince = {};
-  if (isReady && self.readySince == WallTime{}) self.readySince = at_.now.wall;
-  self.readiness = in.readiness;
-  self.whyNot = in.whyNot;
-  record_.publish();
+  record_.tell(in.readiness, in.whyNot);
   acceptance_.readinessTold();
   if (!letsPass()) return;
   look_.dueAt(at_.now.boot);
