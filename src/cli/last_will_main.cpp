@@ -4,8 +4,10 @@
 #include <iostream>
 
 #include "career/last_will/last_will_helper.hpp"
+#include "process/descriptor.hpp"
 
 int main() {
+  tenure::openStandardDescriptors();
   tenure::Result<tenure::HelperPost> post = tenure::becomeHelper(tenure::lastWillProgram);
   if (!post) {
     std::cerr << post.error().detail << '\n';

@@ -7,6 +7,7 @@
 
 #include "cli/commands/tool.hpp"
 #include "cli/replica/early_signals.hpp"
+#include "process/descriptor.hpp"
 
 namespace {
 
@@ -20,6 +21,7 @@ void leaveNoCore() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  tenure::openStandardDescriptors();
   leaveNoCore();
   // A replica that is told to leave while it starts leaves in order; whatever else runs dies of it as any tool does.
   const auto contends = [](std::string_view word) { return word == "consume" || word == "relay" || word == "run"; };

@@ -1,6 +1,7 @@
 /// A file descriptor with one owner.
 #pragma once
 
+#include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -18,6 +19,15 @@ namespace tenure {
 /// Right after `what` failed: errno is read here.
 inline Error failed(const char* what) {
   return {Errc::unavailable, std::string(what) + ": " + std::generic_category().message(errno)};
+}
+
+/// First in a `main`: those of 0, 1 and 2 that its starter has closed lead to /dev/null from now on, here and in what
+/// this process starts. A socket that got such a number would be sent what is meant for people. To read or write there
+/// fails as ever: each is opened for the other direction.
+inline void openStandardDescriptors() noexcept {
+  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(standard, F_GETFD) < 0)  // the next one that is opened gets that number
+      static_cast<void>(::open("/dev/null", standard == STDIN_FILENO ? O_WRONLY : O_RDONLY));
 }
 
 class Descriptor {

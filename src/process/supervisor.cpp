@@ -26,13 +26,6 @@ namespace tenure {
 
 namespace {
 
-/// Started without one of them, the next socket would become somebody's standard output.
-void openStandardDescriptors() noexcept {
-  int opened = open("/dev/null", O_RDWR);
-  while (opened >= 0 && opened <= 2) opened = open("/dev/null", O_RDWR);
-  if (opened >= 0) close(opened);
-}
-
 /// Whether that process has ended by `limit`.
 bool waitForEnd(const Descriptor& process, BootTime limit) noexcept {
   pollfd ended{process.get(), POLLIN, 0};

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include "support/postgres_server.hpp"
 #include "tool.hpp"
 
 namespace tenure::test {
@@ -46,6 +47,20 @@ TEST_F(Produce, ABadLineIsReportedWithItsNumberStopsNothingAndIsExit65) {
 }
 
 // shows: numbers/numbered-gives-numbers
+// shows: security/closed-descriptors
+TEST_F(Produce, WithAClosedStandardErrorIsNotHeardByItsDatabase) {
+  PostgresWorld world;
+  const postgresql::Options& options = world.options();
+  const std::string url = "postgresql://" + options.user + "@127.0.0.1:" + std::to_string(options.port) + "/" +
+                          options.database + "?queue=" + options.queue;
+  write("lines", "{\"body\":\"x\"}\nbad\n{\"body\":\"y\"}\n");
+
+  const Run run = inShell("produce --format jsonl --queue '" + url + "' < '" + at("lines") + "' 2>&-");
+
+  EXPECT_EQ(run.exit, 65);
+  EXPECT_EQ(world.ask("SELECT count(*) FROM tenure_message"), "2");
+}
+
 TEST_F(Produce, NumberedAnIdThatWasSentBeforeIsLeftOut) {
   const std::string first = R"({"id":"1","group":"g","body":"a"})"
                             "\n"
