@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <set>
 #include <utility>
 
 #include "base/text.hpp"
@@ -18,6 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t headBytes = 256;
+constexpr std::size_t tailBytes = 64;
 constexpr std::size_t longestName = 100;
 
 Error systemError(const std::filesystem::path& path, const char* what) {
@@ -35,17 +37,31 @@ std::int64_t lengthOf(int file) {
   return ::fstat(file, &about) == 0 ? about.st_size : 0;
 }
 
-/// So many of its first bytes, or those that it has.
-std::string headOf(int file, std::size_t bytes) {
-  std::string head(bytes, '\0');
-  const ssize_t got = bytes == 0 ? 0 : ::pread(file, head.data(), bytes, 0);
-  head.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-  return head;
+/// So many bytes from there, or those that it has.
+std::string bytesOf(int file, std::size_t bytes, std::int64_t from = 0) {
+  std::string read(bytes, '\0');
+  const ssize_t got = bytes == 0 ? 0 : ::pread(file, read.data(), bytes, from);
+  read.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  return read;
 }
 
 /// Whether log rotation appends such a suffix to a file's name: ".1", "-20260504", ".2026-05-04T09:12".
 bool isRotatedName(std::string_view suffix) {
   return !suffix.empty() && suffix.find_first_not_of("0123456789.-_T:") == std::string_view::npos;
+}
+
+/// "app.log.20260504-090000" is one of "app.log", and so is "app.log" itself.
+bool isNameOf(std::string_view name, std::string_view base) {
+  return name.starts_with(base) && (name.size() == base.size() || isRotatedName(name.substr(base.size())));
+}
+
+/// Of a name that log rotation has made: the log's own name.
+std::filesystem::path withoutRotation(const std::filesystem::path& file) {
+  const std::string name = file.filename().string();
+  std::size_t end = name.size();
+  while (end > 0 && isRotatedName(std::string_view(name).substr(end - 1))) --end;
+  while (end < name.size() && name[end] != '.' && name[end] != '-' && name[end] != '_') ++end;
+  return end == 0 ? file : file.parent_path() / name.substr(0, end);
 }
 
 bool isPacked(const std::filesystem::path& path) {
@@ -59,7 +75,7 @@ Follower::Follower(std::filesystem::path path, std::size_t longestLine, Tell tel
     : path_(std::filesystem::absolute(path).lexically_normal()),
       tell_(std::move(tell)),
       quiet_(quiet),
-      buffer_(longestLine) {
+      buffer_(longestLine, true) {
   position_.path = path_.string();
 }
 
@@ -86,8 +102,7 @@ Result<void> Follower::begin(const std::optional<FollowedFile>& from) {
   if (!std::filesystem::is_directory(path_.parent_path(), failed))
     return Error{Errc::invalidArgument, path_.parent_path().string() + ": expected a folder that is there"};
   inotify_ = ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-  if (inotify_ >= 0)
-    ::inotify_add_watch(inotify_, path_.parent_path().c_str(), IN_MODIFY | IN_CREATE | IN_MOVED_TO | IN_CLOSE_WRITE);
+  for (const std::filesystem::path& name : names()) watch(name.parent_path());
   if (!from) return {};
   if (const auto found = find(*from)) return open(found->path, *from);
   position_ = *from;  // the file to read next is the first that was made after this one
@@ -100,14 +115,17 @@ Result<void> Follower::open(const std::filesystem::path& path, const FollowedFil
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0 && errno == ENOENT) return {};  // renamed since it was found
   if (file < 0) return systemError(path, "cannot be opened");
+  std::error_code ignored;
   close();
   file_ = file;
   position_ = from;
   position_.path = path_.string();  // the name that is followed
+  former_ = withoutRotation(std::filesystem::canonical(path, ignored));
+  tail_.clear();
   buffer_.clear();
   isAtEnd_ = true;  // so that it is looked at before it is read
   isLast_ = false;
-  quietSince_.reset();
+  quietSince_ = BootClock::now();
   successorSince_.reset();
   if (::lseek(file_, position_.offset, SEEK_SET) < 0) return systemError(path, "cannot be read");
   return {};
@@ -122,7 +140,10 @@ Result<std::optional<Line>> Follower::next() {
   for (;;) {
     if (auto line = buffer_.take()) {
       lineBegin_ = position_.offset;
-      position_.offset += static_cast<std::int64_t>(line->bytes) + (std::exchange(isLast_, false) ? 0 : 1);
+      const bool isBroken = !std::exchange(isLast_, false);
+      position_.offset += static_cast<std::int64_t>(line->bytes) + (isBroken ? 1 : 0);
+      tail_ = line->text.substr(line->text.size() - std::min(tailBytes, line->text.size()));
+      if (isBroken) tail_ += '\n';
       extendHead();
       return line;
     }
@@ -145,6 +166,7 @@ Result<bool> Follower::look() {
     position_.cutAt = systemClock().wallNow();
     position_.offset = 0;
     position_.head.clear();
+    tail_.clear();
     buffer_.clear();
     if (::lseek(file_, 0, SEEK_SET) < 0) return systemError(path_, "cannot be read");
     return true;
@@ -166,22 +188,22 @@ Result<bool> Follower::look() {
 
 bool Follower::wasCut() const {
   if (lengthOf(file_) < ::lseek(file_, 0, SEEK_CUR)) return true;
-  return headOf(file_, position_.head.size()) != position_.head;
+  const auto tail = static_cast<std::int64_t>(tail_.size());
+  return bytesOf(file_, position_.head.size()) != position_.head ||
+         bytesOf(file_, tail_.size(), position_.offset - tail) != tail_;
 }
 
 void Follower::extendHead() {
   const std::size_t wanted = std::min(headBytes, static_cast<std::size_t>(position_.offset));
-  if (position_.head.size() < wanted) position_.head = headOf(file_, wanted);
+  if (position_.head.size() < wanted) position_.head = bytesOf(file_, wanted);
 }
 
 std::optional<Follower::Found> Follower::successor() const {
   std::optional<Found> next = lookAt(path_);
   if (!next || isSameFile(next->file, position_)) return std::nullopt;
   if (position_.bornAt == 0) return next;
-  for (const Found& each : neighbours()) {
-    const bool isRotated = isRotatedName(each.path.filename().string().substr(path_.filename().string().size()));
-    if (isRotated && each.file.bornAt > position_.bornAt && each.file.bornAt < next->file.bornAt) next = each;
-  }
+  for (const Found& each : neighbours())
+    if (isOfOurs(each.path) && each.file.bornAt > position_.bornAt && each.file.bornAt < next->file.bornAt) next = each;
   return next;
 }
 
@@ -192,16 +214,41 @@ std::optional<Follower::Found> Follower::find(const FollowedFile& from) const {
   return std::nullopt;
 }
 
-std::vector<Follower::Found> Follower::neighbours() const {
-  std::vector<Found> all;
+std::vector<std::filesystem::path> Follower::names() const {
+  std::vector<std::filesystem::path> all{path_};
   std::error_code failed;
-  for (std::filesystem::directory_iterator each(path_.parent_path(), failed), end; !failed && each != end;
-       each.increment(failed)) {
-    const std::string name = each->path().filename().string();
-    if (!name.starts_with(path_.filename().string()) || isPacked(each->path())) continue;
-    if (auto found = lookAt(each->path())) all.push_back(*std::move(found));
+  std::filesystem::path name = path_;
+  constexpr int mostLinks = 8;
+  for (int links = 0; links < mostLinks && std::filesystem::is_symlink(name, failed); ++links) {
+    name = (name.parent_path() / std::filesystem::read_symlink(name, failed)).lexically_normal();
+    all.push_back(name);
+  }
+  if (!former_.empty()) all.push_back(former_);
+  return all;
+}
+
+bool Follower::isOfOurs(const std::filesystem::path& file) const {
+  return std::ranges::any_of(names(), [&](const std::filesystem::path& name) {
+    return file.parent_path() == name.parent_path() && isNameOf(file.filename().string(), name.filename().string());
+  });
+}
+
+std::vector<Follower::Found> Follower::neighbours() const {
+  std::set<std::filesystem::path> folders;
+  for (const std::filesystem::path& name : names()) folders.insert(name.parent_path());
+  std::vector<Found> all;
+  for (const std::filesystem::path& folder : folders) {
+    std::error_code failed;
+    for (std::filesystem::directory_iterator each(folder, failed), end; !failed && each != end; each.increment(failed))
+      if (!isPacked(each->path()))
+        if (auto found = lookAt(each->path())) all.push_back(*std::move(found));
   }
   return all;
+}
+
+void Follower::watch(const std::filesystem::path& folder) {
+  if (inotify_ >= 0)
+    ::inotify_add_watch(inotify_, folder.c_str(), IN_MODIFY | IN_CREATE | IN_MOVED_TO | IN_CLOSE_WRITE);
 }
 
 bool Follower::isSameFile(const FollowedFile& one, const FollowedFile& other) noexcept {
@@ -217,6 +264,7 @@ std::string Follower::lineId() const {
 }
 
 void Follower::wait(int stop, std::chrono::milliseconds atMost) {
+  for (const std::filesystem::path& name : names()) watch(name.parent_path());  // a link may lead elsewhere by now
   std::array<pollfd, 2> entries{{{inotify_, POLLIN, 0}, {stop, POLLIN, 0}}};
   if (::poll(entries.data(), entries.size(), static_cast<int>(atMost.count())) <= 0) return;
   alignas(inotify_event) std::array<char, 16'384> changes{};

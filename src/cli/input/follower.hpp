@@ -4,7 +4,11 @@
 ///
 /// A file that was renamed or removed is read to its end, its unfinished line as well, once the file that has its name
 /// now is there and the old one has not grown for `quiet`; then comes the file that was made next. A file that became
-/// shorter, or begins otherwise than it did, was cut, and is read from its start.
+/// shorter, or has other bytes where it was read already, was cut, and is read from its start; NULs at a line's
+/// beginning are the hole that a writer leaves who goes on at its old place, and are left out.
+///
+/// Where the followed name is a link, as with the logs of containers, rotated files are looked for beside the file that
+/// it leads to as well.
 #pragma once
 
 #include <sys/stat.h>
@@ -62,8 +66,12 @@ class Follower {
   std::optional<Found> successor() const;
   /// A file that `from` tells of, wherever it was renamed to.
   std::optional<Found> find(const FollowedFile& from) const;
-  /// The folder's files whose names begin with the followed name.
+  /// The followed name, and those of the files that it leads to, or did.
+  std::vector<std::filesystem::path> names() const;
+  /// The regular files of those names' folders, but for packed ones.
   std::vector<Found> neighbours() const;
+  void watch(const std::filesystem::path& folder);
+  bool isOfOurs(const std::filesystem::path& file) const;
   static bool isSameFile(const FollowedFile& one, const FollowedFile& other) noexcept;
   bool wasCut() const;
   void extendHead();
@@ -76,6 +84,8 @@ class Follower {
   std::int64_t lineBegin_ = 0;
   int file_ = -1;
   int inotify_ = -1;
+  std::filesystem::path former_{};            // what a link led to before, or a rotated file was called
+  std::string tail_{};                        // the last bytes before the position: a head of NULs tells nothing
   bool isAtEnd_ = true;                       // the last read found the end of the file, or no file is open
   bool isLast_ = false;                       // the next line was made of what the old file ended with
   std::optional<BootTime> quietSince_{};      // the open file

@@ -26,7 +26,16 @@ Result<bool> LineBuffer::fillFrom(int descriptor) {
   return got > 0;
 }
 
+void LineBuffer::skipHole() {
+  if (!skipsHoles_ || skipping_) return;
+  const std::size_t hole = std::min(buffer_.find_first_not_of('\0', begin_), buffer_.size()) - begin_;
+  hole_ += hole;
+  begin_ += hole;
+  scanned_ = std::max(scanned_, begin_);
+}
+
 std::optional<Line> LineBuffer::take() {
+  skipHole();
   const std::size_t end = buffer_.find('\n', scanned_);
   if (end == std::string::npos) {
     scanned_ = buffer_.size();
@@ -38,6 +47,7 @@ std::optional<Line> LineBuffer::take() {
   line.bytes = line.text.size() + std::exchange(skipped_, 0);
   line.tooLong = std::exchange(skipping_, false) || line.bytes > longest_;
   if (line.tooLong) line.text = {};
+  line.bytes += std::exchange(hole_, 0);
   begin_ = scanned_ = end + 1;
   return line;
 }

@@ -22,7 +22,9 @@ struct Line {
 /// Bytes that were read and not yet taken as lines: a chunk, and an unfinished line up to the limit.
 class LineBuffer {
  public:
-  explicit LineBuffer(std::size_t longestLine) : longest_(longestLine) {}
+  /// `skipsHoles`: NULs at the beginning of a line are left out of it, and count among its bytes alone.
+  explicit LineBuffer(std::size_t longestLine, bool skipsHoles = false)
+      : longest_(longestLine), skipsHoles_(skipsHoles) {}
 
   std::size_t longestLine() const noexcept { return longest_; }
   /// Nullopt: there is no whole one.
@@ -32,16 +34,20 @@ class LineBuffer {
   Result<bool> fillFrom(int descriptor);
   /// There is no more: what is left becomes a line, although it has no line break. False: nothing is left.
   bool endLine();
-  void clear() { *this = LineBuffer(longest_); }
+  void clear() { *this = LineBuffer(longest_, skipsHoles_); }
 
  private:
+  void skipHole();
+
   std::size_t longest_;
+  bool skipsHoles_;
   std::string buffer_;
   std::size_t begin_ = 0;    // of the current line
   std::size_t scanned_ = 0;  // no line break between begin_ and here
   std::int64_t number_ = 0;
   bool skipping_ = false;    // inside a line that is too long
   std::size_t skipped_ = 0;  // bytes of it dropped so far
+  std::size_t hole_ = 0;     // NULs before it
 };
 
 class LineReader {

@@ -29,17 +29,20 @@ class FollowerTest : public testing::Test {
   /// A producer that is started: it follows from where the last one was.
   void start() {
     follower_.emplace(
-        log, longest, [this](const std::string& what) { told.push_back(what); }, 1ms);
+        followed.empty() ? log : followed, longest, [this](const std::string& what) { told.push_back(what); }, 1ms);
     ASSERT_THAT(follower_->begin(position_), succeeds());
   }
   void append(const std::string& text) const { std::ofstream(log, std::ios::binary | std::ios::app) << text; }
   /// The next file is made later, as the file system's coarse clock has it.
-  void rotate(const std::string& suffix = ".1") const {
+  void later() const {
     const auto written = std::filesystem::last_write_time(log);
     EXPECT_TRUE(eventually([&] {
       std::ofstream(folder / "now") << 'x';
       return std::filesystem::last_write_time(folder / "now") > written;
     }));
+  }
+  void rotate(const std::string& suffix = ".1") const {
+    later();
     std::filesystem::rename(log, log.string() + suffix);
   }
   /// All there are for now.
@@ -68,9 +71,10 @@ class FollowerTest : public testing::Test {
   std::filesystem::path log = folder / "shop.log";
   std::vector<std::string> told;
   std::set<std::string> ids;
+  std::filesystem::path followed;  // empty: the log
+  std::optional<Follower> follower_;
 
  private:
-  std::optional<Follower> follower_;
   std::optional<FollowedFile> position_;
 };
 
@@ -196,6 +200,26 @@ TEST_F(FollowerTest, AFileThatIsGoneIsToldAndTheNextIsRead) {
   EXPECT_THAT(told, ElementsAre(HasSubstr("is not there any more")));
 }
 
+// shows: sending/follow-hole
+TEST_F(FollowerTest, AHoleOfNulsThatAWriterLeavesAfterACutIsNoLine) {
+  append(std::string(longest + 1, 'x') + "\nsecond\n");
+  start();
+  ASSERT_THAT(read(), ElementsAre("too long", "second"));
+  const auto writeAt = [&](std::size_t offset, const std::string& text) {
+    std::filesystem::resize_file(log, 0);
+    std::filesystem::resize_file(log, offset);
+    append(text);
+  };
+
+  writeAt(5'000, "third\nfourth\n");
+  EXPECT_THAT(read(), ElementsAre("third", "fourth"));
+  writeAt(9'000, "fifth\n");
+  EXPECT_THAT(read(), ElementsAre("fifth")) << "the head of both is a hole";
+  start();
+  append("sixth\n");
+  EXPECT_THAT(read(), ElementsAre("sixth"));
+}
+
 TEST_F(FollowerTest, ALineThatIsTooLongIsOneLine) {
   append(std::string(200'000, 'x') + "\ntwo\n");
   start();
@@ -225,6 +249,89 @@ TEST_F(FollowerTest, WhatIsNoFileIsRefused) {
 
   EXPECT_THAT(folderItself.begin(std::nullopt), failsWith(Errc::invalidArgument));
   EXPECT_THAT(nowhere.begin(std::nullopt), failsWith(Errc::invalidArgument));
+}
+
+/// The rest that the old file has and that was not read, what befalls it, and whether its producer runs meanwhile.
+class RotatedLog : public FollowerTest, public testing::WithParamInterface<std::tuple<const char*, const char*, bool>> {
+ protected:
+  static const char* rest() { return std::get<0>(GetParam()); }
+  static std::string how() { return std::get<1>(GetParam()); }
+  static bool isRunning() { return std::get<2>(GetParam()); }
+  /// It is gone with the old file's content or name.
+  static bool isRestLost() { return how() == "cut" || (!isRunning() && (how() == "deleted" || how() == "compressed")); }
+
+  void befall() {
+    if (how() == "renamed") rotate(".20261129-100000");
+    if (how() == "rotated twice") {
+      rotate(".20261129-100000");
+      append("between\n");
+      rotate(".20261129-110000");
+    }
+    if (how() == "cut") std::filesystem::resize_file(target(), 0);
+    if (how() == "deleted" || how() == "compressed") {
+      rotate(".1");
+      if (how() == "compressed") std::ofstream(log.string() + ".1.gz") << "packed";
+      std::filesystem::remove(log.string() + ".1");
+    }
+    if (how() == "link repointed") {
+      later();
+      std::filesystem::remove(link_);
+      log = folder / "pods" / "1.log";
+      std::filesystem::create_symlink(log, link_);
+    }
+  }
+  std::filesystem::path target() const { return log; }
+  std::vector<std::string> expected() const {
+    std::vector<std::string> lines;
+    if (*rest() != '\0' && !isRestLost())
+      lines.push_back(std::string(rest()).substr(0, std::string(rest()).find('\n')));
+    if (how() == "rotated twice") lines.emplace_back("between");
+    lines.emplace_back("new");
+    return lines;
+  }
+
+  std::filesystem::path link_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Ways, RotatedLog,
+                         testing::Combine(testing::Values("", "rest\n", "part"),
+                                          testing::Values("renamed", "cut", "deleted", "compressed", "rotated twice",
+                                                          "link repointed"),
+                                          testing::Bool()));
+
+// shows: sending/follow-matrix
+TEST_P(RotatedLog, ComesWholeByItsNameAndByALink) {
+  std::filesystem::create_directory(folder / "pods");
+  link_ = folder / "app.log";
+  followed = link_;
+  log = folder / "pods" / "0.log";
+  std::filesystem::create_symlink(log, link_);
+  append("first\n");
+  start();
+  ASSERT_THAT(read(), ElementsAre("first"));
+
+  if (!isRunning()) follower_.reset();
+  append(rest());
+  befall();
+  append("new\n");
+  if (!isRunning()) start();
+
+  EXPECT_EQ(readUntil("new"), expected());
+  EXPECT_THAT(read(), IsEmpty());
+}
+
+// shows: sending/follow-matrix
+TEST_F(FollowerTest, ALogThatWasSentWholeAndRotatedWhileNoProducerRanGoesOnWithTheNewOne) {
+  append("first\n");
+  start();
+  ASSERT_THAT(read(), ElementsAre("first"));
+  follower_.reset();
+  rotate();
+  append("second\n");
+
+  start();
+
+  EXPECT_THAT(readUntil("second"), ElementsAre("second"));
 }
 
 }  // namespace
