@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <fstream>
 #include <functional>
 
@@ -295,13 +296,63 @@ TEST_F(SpoolTest, Row35PositionsGoOnWhereNothingOfADamagedFileCanBeRead) {
   EXPECT_EQ(*next, *first + 8);
 }
 
-TEST_F(SpoolTest, Row35ALinkLeadsToTheSpool) {
-  { ASSERT_THAT(open()->append(messages(1, 2)), succeeds()); }
-  std::filesystem::rename(file, folder / "elsewhere.db");
+// shows: sending/spool-private
+TEST_F(SpoolTest, Row35ALinkIsRefusedAndNotFollowed) {
   std::filesystem::create_symlink(folder / "elsewhere.db", file);
 
+  const auto refused = sqlite::openSpool({.file = file});
+
+  ASSERT_THAT(refused, failsWith(Errc::configurationRefused));
+  EXPECT_THAT(refused.error().detail, HasSubstr("is a link"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "elsewhere.db"));
+}
+
+// shows: sending/spool-private
+TEST_F(SpoolTest, Row35MayBeReadByItsUserAlone) {
+  const auto modeOf = [](const std::filesystem::path& of) {
+    return std::filesystem::status(of).permissions() & std::filesystem::perms::all;
+  };
+  constexpr auto forItsUser = std::filesystem::perms::owner_read | std::filesystem::perms::owner_write;
+  const auto spool = open();
+  ASSERT_THAT(spool->append(messages(1, 2)), succeeds());
+
+  for (const char* part : {"", "-wal"}) EXPECT_EQ(modeOf(file.string() + part), forItsUser) << part;
+}
+
+TEST_F(SpoolTest, Row35OfAnEarlierVersionIsMadePrivateWhenItIsOpened) {
+  { ASSERT_THAT(open()->append(messages(1, 2)), succeeds()); }
+  std::filesystem::permissions(file, std::filesystem::perms::others_read, std::filesystem::perm_options::add);
+
   EXPECT_THAT(idsIn(*open()), ElementsAre("1", "2"));
-  EXPECT_THAT(sqlite::openSpool({.file = folder / "elsewhere.db"}), succeeds());
+
+  EXPECT_EQ(std::filesystem::status(file).permissions() & std::filesystem::perms::others_read,
+            std::filesystem::perms::none);
+}
+
+// shows: sending/spool-private
+TEST_F(SpoolTest, Row35AnotherUsersFileIsNotTakenForIt) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root: a file of another user is made";
+  { ASSERT_THAT(open()->append(messages(1, 2)), succeeds()); }
+  const std::string replacement = file.string() + ".new";
+  std::filesystem::rename(file, replacement);
+  ASSERT_EQ(chown(replacement.c_str(), 65534, 65534), 0);
+
+  EXPECT_THAT(sqlite::openSpool({.file = file}), failsWith(Errc::permissionDenied));
+  std::filesystem::rename(replacement, file);
+  EXPECT_THAT(sqlite::openSpool({.file = file}), failsWith(Errc::permissionDenied));
+}
+
+// shows: sending/spool-one-process
+TEST_F(SpoolTest, Row35ASecondOpenInTheSameProcessIsRefusedAndKeepsTheFirstOnesLock) {
+  const auto spool = open();
+  std::filesystem::create_hard_link(file, folder / "other-name.db");
+
+  EXPECT_THAT(sqlite::openSpool({.file = file}), failsWith(Errc::storeBusy));
+  EXPECT_THAT(sqlite::openSpool({.file = folder / "other-name.db"}), failsWith(Errc::storeBusy));
+
+  const std::string takeIt = "sqlite3 '" + file.string() + "' 'BEGIN EXCLUSIVE' >/dev/null 2>&1";
+  EXPECT_NE(std::system(takeIt.c_str()), 0) << "another process gets the lock";
+  EXPECT_THAT(spool->append(messages(1, 2)), succeeds());
 }
 
 }  // namespace

@@ -152,7 +152,7 @@ class Spool final : public ISpool {
   /// Wherever the process dies, either the damaged file is there as it was, or the new one is complete. The file stays
   /// where it is while it cannot be said what can be read of it.
   Result<void> replace(const Error& why) {
-    file_.connection.reset();
+    file_ = {};
     SpoolOptions anew = options_;
     anew.file = replacementOf(options_.file);
     anew.create = true;
@@ -162,7 +162,7 @@ class Spool final : public ISpool {
     if (!saved && !cannotBeSaved(saved.error())) return saved.error();
     const Result<void> goesOn = opened->connection->run("UPDATE tenure_queue SET last = max(last, ?1)", figures().last);
     if (!goesOn) return goesOn;
-    opened->connection.reset();  // its journal is part of the file then
+    *opened = {};  // its journal is part of the file then
     const Result<std::filesystem::path> aside = setAside(options_.file);
     if (!aside) return aside.error();
     opened = openSpoolFile(options_);

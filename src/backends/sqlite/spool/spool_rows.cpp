@@ -248,14 +248,17 @@ bool isHeld(const std::filesystem::path& file) {
   return is;
 }
 
-void finishReplacement(const std::filesystem::path& file) {
+Result<void> finishReplacement(const std::filesystem::path& file) {
   const std::filesystem::path anew = replacementOf(file);
   std::error_code ignored;
-  if (!std::filesystem::exists(anew, ignored) || isHeld(anew)) return;  // another process saves a damaged file into it
+  if (SpoolPlace::isHeld(anew)) return {};  // this process saves a damaged file into it
+  if (Result<void> ours = keepPrivate(anew); !ours) return ours;
+  if (!std::filesystem::exists(anew, ignored) || isHeld(anew)) return {};  // another process does
   if (std::filesystem::exists(file, ignored))
     for (const char* part : {"-wal", "-shm", "-journal", ""}) std::filesystem::remove(anew.string() + part, ignored);
   else
     std::filesystem::rename(anew, file, ignored);
+  return {};
 }
 
 }  // namespace
@@ -263,7 +266,9 @@ void finishReplacement(const std::filesystem::path& file) {
 std::filesystem::path replacementOf(const std::filesystem::path& file) { return file.string() + ".new"; }
 
 Result<SpoolFile> openSpoolFile(const SpoolOptions& options) {
-  finishReplacement(options.file);
+  if (const Result<void> finished = finishReplacement(options.file); !finished) return finished.error();
+  Result<SpoolPlace> place = SpoolPlace::enter(options.file, options.create);
+  if (!place) return place.error();
   if (isText(headOf(options.file)) && !headOf(options.file).starts_with(magic.substr(0, magic.size() - 1)))
     return isNoSpool(options.file, "holds text");
   if (isOfAnotherProgram(options.file)) return isNoSpool(options.file, "is another program's database");
@@ -273,7 +278,7 @@ Result<SpoolFile> openSpoolFile(const SpoolOptions& options) {
   file.lockLimit = std::chrono::seconds{1};
   auto opened = Connection::open(file, {}, OlderSchema::bringForward);
   if (!opened) return opened.error();
-  SpoolFile spool{*std::move(opened)};
+  SpoolFile spool{*std::move(place), *std::move(opened)};
   // Before the first look at the tables: two processes that both find them absent would both make them.
   if (const Result<void> locked = spool.connection->script(lockForGood); !locked) {
     spool.connection->rollback();

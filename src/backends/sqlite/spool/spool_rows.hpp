@@ -13,12 +13,14 @@
 #include <string_view>
 
 #include "backends/sqlite/connection.hpp"
+#include "backends/sqlite/spool/spool_place.hpp"
 #include "tenure/spi/spool.hpp"
 
 namespace tenure::sqlite {
 
-/// An open spool that no other process has.
+/// An open spool that nobody else has, in this process or another.
 struct SpoolFile {
+  SpoolPlace place;
   std::unique_ptr<Connection> connection;
   std::int64_t queue = 0;  // its number
 };
