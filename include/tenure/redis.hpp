@@ -33,6 +33,8 @@ struct Component;
 namespace tenure::redis {
 
 struct Options {
+  /// Or several, separated by commas and tried in turn, each with a port of its own behind a colon where it is not
+  /// `port`. A replica among them is passed over.
   std::string host = "127.0.0.1";
   std::uint16_t port = 6379;
   /// Instead of host and port, where it is not empty.

@@ -38,7 +38,31 @@ int hexValue(char c) noexcept {
   return -1;
 }
 
-/// Splits "user@host:port"; the host may be an IPv6 address in brackets.
+struct HostPort {
+  std::string_view host;
+  std::optional<std::uint16_t> port;
+};
+
+/// Splits "host:port"; the host may be an IPv6 address in brackets.
+Result<HostPort> hostAndPort(std::string_view text) {
+  HostPort found{text.substr(0, text.rfind(':')), std::nullopt};
+  if (text.substr(0, 1) == "[") {
+    const std::size_t end = text.find(']');
+    if (end == std::string_view::npos) return unreadable("the host has a [ without its ]");
+    found.host = text.substr(1, end - 1);
+    text.remove_prefix(end + 1);
+  } else {
+    text.remove_prefix(found.host.size());
+  }
+  if (text.empty()) return found;
+  const auto port = text.front() == ':' ? parseInteger(text.substr(1)) : std::nullopt;
+  if (!port || *port < 1 || *port > 65535)
+    return unreadable("what follows the host is no port: 1 to 65535 after a colon");
+  found.port = static_cast<std::uint16_t>(*port);
+  return found;
+}
+
+/// Splits "user@host:port", or "user@host:port,host:port".
 Result<void> readAuthority(std::string_view text, Url& url) {
   if (const std::size_t at = text.rfind('@'); at != std::string_view::npos) {
     const Result<std::string> user = percentDecoded(text.substr(0, at));
@@ -46,21 +70,19 @@ Result<void> readAuthority(std::string_view text, Url& url) {
     url.user = *user;
     text.remove_prefix(at + 1);
   }
-  std::string_view host = text.substr(0, text.rfind(':'));
-  if (text.substr(0, 1) == "[") {
-    const std::size_t end = text.find(']');
-    if (end == std::string_view::npos) return unreadable("the host has a [ without its ]");
-    host = text.substr(1, end - 1);
-    text.remove_prefix(end + 1);
-  } else {
-    text.remove_prefix(host.size());
+  if (const std::size_t amp = text.find('&'); amp != std::string_view::npos)
+    return unreadable("a parameter stands behind a &: the first one follows a ?");
+  const bool isList = text.find(',') != std::string_view::npos;
+  for (std::string_view rest = text;;) {
+    const std::size_t end = std::min(rest.find(','), rest.size());
+    const Result<HostPort> server = hostAndPort(rest.substr(0, end));
+    if (!server) return server.error();
+    if (isList && server->host.empty()) return unreadable("a server of the list has no name");
+    if (!isList) url.host = server->host, url.port = server->port;
+    if (end == rest.size()) break;
+    rest.remove_prefix(end + 1);
   }
-  url.host = host;
-  if (text.empty()) return {};
-  const auto port = text.front() == ':' ? parseInteger(text.substr(1)) : std::nullopt;
-  if (!port || *port < 1 || *port > 65535)
-    return unreadable("what follows the host is no port: 1 to 65535 after a colon");
-  url.port = static_cast<std::uint16_t>(*port);
+  if (isList) url.host = text;
   return {};
 }
 
@@ -82,10 +104,13 @@ Result<void> readParameters(std::string_view query, Url& url) {
   return {};
 }
 
+/// Or what was taken for one.
+bool hasPort(const Url& url) noexcept { return url.port || url.host.find(':') != std::string::npos; }
+
 Error unknownParameter(const Url& url, std::string_view name, const Options& rows) {
   // me:12?34=56@host: not a parameter, but a piece of a password.
   const auto holdsAt = [](const auto& each) { return each.second.find('@') != std::string::npos; };
-  if (url.port && std::any_of(url.parameters.begin(), url.parameters.end(), holdsAt))
+  if (hasPort(url) && std::any_of(url.parameters.begin(), url.parameters.end(), holdsAt))
     return passwordRefused(url.scheme, true);
   std::vector<std::string> known;
   for (const Option& row : rows) known.push_back(row.name);
@@ -137,6 +162,9 @@ Result<Url> parseUrl(std::string_view text) {
   const std::string_view path = rest.substr(0, rest.find('?'));
   const Result<std::string> decoded = percentDecoded(path);
   if (!decoded) return decoded.error();
+  // "/shop&queue=orders": a name may hold an ampersand, but hardly one that is followed by a parameter.
+  if (const std::size_t amp = path.find('&'); amp != path.npos && path.find('=', amp) != path.npos)
+    return unreadable("a parameter stands behind a &: the first one follows a ?");
   url.path = *decoded;
   rest.remove_prefix(std::min(rest.size(), path.size() + 1));
   if (const Result<void> read = readParameters(rest, url); !read) return read.error();
@@ -145,7 +173,7 @@ Result<Url> parseUrl(std::string_view text) {
 
 Result<void> setParameter(const Url& url, const Option& row, const std::string& value) {
   if (row.value.take(value)) return {};
-  if (url.port && value.find('@') != std::string::npos) return passwordRefused(url.scheme, true);
+  if (hasPort(url) && value.find('@') != std::string::npos) return passwordRefused(url.scheme, true);
   return Error{Errc::invalidArgument, row.name + ": \"" + escaped(value) + "\" is not " + row.value.expected};
 }
 

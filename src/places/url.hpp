@@ -28,8 +28,9 @@ struct Url {
   std::string scheme;
   bool hasAuthority = false;  // "//" follows the scheme
   std::string user;
-  std::string host;  // without the brackets of an IPv6 address
-  std::optional<std::uint16_t> port;
+  /// Without the brackets of an IPv6 address. A list of servers stays as it was written, with the ports in it.
+  std::string host;
+  std::optional<std::uint16_t> port;  // of one server
   /// After the authority with its slash, or all that follows the scheme; % escapes are decoded.
   std::string path;
   std::vector<std::pair<std::string, std::string>> parameters;  // decoded, each name once

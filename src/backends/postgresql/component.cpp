@@ -53,7 +53,7 @@ Result<std::unique_ptr<Backend>> make(const Url& url) {
 }
 
 constexpr const char* form =
-    "postgresql://[USER@][HOST[,HOST]...][:PORT]/DATABASE[?PARAMETER=VALUE][&PARAMETER=VALUE]...";
+    "postgresql://[USER@][HOST[:PORT][,HOST[:PORT]]...]/DATABASE[?PARAMETER=VALUE][&PARAMETER=VALUE]...";
 constexpr const char* about = "Queue and store in one database, whose tables `tenure schema apply` makes once.";
 constexpr const char* remarks =
     R"help(Least rights: SELECT, INSERT, UPDATE and DELETE on the tables tenure_..., and what --sql needs.

@@ -6,7 +6,7 @@
 
 namespace tenure::places {
 
-/// postgresql://[USER@][HOST][:PORT]/DATABASE
+/// postgresql://[USER@][HOST[:PORT][,HOST[:PORT]…]]/DATABASE
 Result<postgresql::Options> postgresqlOptions(const Url& url);
 Options parametersOf(postgresql::Options& options);
 

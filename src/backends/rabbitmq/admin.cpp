@@ -5,6 +5,7 @@
 #include "backends/rabbitmq/options.hpp"
 #include "backends/rabbitmq/queue.hpp"
 #include "backends/shared/inspection.hpp"
+#include "backends/shared/servers.hpp"
 #include "base/text.hpp"
 #include "tenure/rabbitmq.hpp"
 
@@ -216,9 +217,10 @@ Result<Findings> inspect(const Options& options) {
   const auto connection = Connection::open(options, "tenure checks " + options.queue);
   if (!connection) return connection.error();
   Inspection found;
-  found.fact("RabbitMQ", (*connection)->serverProperty("version"),
-             options.host + ":" + std::to_string(portOf(options)));
-  found.expectSafe(options.tls.on || isOnThisMachine(options.host), "TLS", options.tls.on ? "yes" : "none",
+  found.fact("RabbitMQ", (*connection)->serverProperty("version"), (*connection)->server());
+  backends::lookAtServers(options, found,
+                          [&](const Options& one) { return Connection::open(one, "tenure checks " + one.queue); });
+  found.expectSafe(options.tls.on || backends::areOnThisMachine(options.host), "TLS", options.tls.on ? "yes" : "none",
                    "amqps://: password and messages could be read on their way");
   const std::chrono::seconds heartbeat = (*connection)->heartbeat();
   found.expectSafe(heartbeat.count() > 0, "heartbeat", formatDuration(heartbeat),

@@ -57,7 +57,7 @@ Result<std::unique_ptr<Backend>> make(const Url& url) {
 }
 
 constexpr const char* form =
-    "amqp://[USER@]HOST[:PORT][/VHOST][?PARAMETER=VALUE][&PARAMETER=VALUE]..., amqps:// with TLS";
+    "amqp://[USER@]HOST[:PORT][,HOST[:PORT]]...[/VHOST][?PARAMETER=VALUE][&PARAMETER=VALUE]..., amqps:// with TLS";
 constexpr const char* about = "A queue of RabbitMQ 3.10 or later; --store names where effects go.";
 constexpr const char* remarks = R"help(Least rights, as rabbitmqctl set_permissions takes them (configure, write, read):
   consumer  '^tenure\.owner\.' '^tenure\.owner\.' '^(tenure\.owner\.|QUEUE$)'

@@ -12,11 +12,13 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "backends/rabbitmq/bytes.hpp"
 #include "backends/rabbitmq/errors.hpp"
 #include "backends/rabbitmq/options.hpp"
+#include "backends/shared/servers.hpp"
 #include "base/answer_timer.hpp"
 #include "base/text.hpp"
 
@@ -67,13 +69,28 @@ Connection::~Connection() { amqp_destroy_connection(state_); }
 
 Result<std::unique_ptr<Connection>> Connection::open(const Options& options, const std::string& purpose,
                                                      AnswerTimer* timer) {
-  std::unique_ptr<Connection> connection(new Connection(options));
+  std::optional<Error> first;  // the servers of a list are tried in turn
+  for (const Options& server : backends::eachServer(options)) {
+    Result<std::unique_ptr<Connection>> opened = openOne(server, purpose, timer);
+    if (opened) return opened;
+    const bool isAway = opened.error().is(Errc::unavailable) || opened.error().is(Errc::timedOut);
+    if (!isAway) return opened;
+    if (!first) first = opened.error();
+  }
+  return *first;
+}
+
+Result<std::unique_ptr<Connection>> Connection::openOne(const Options& server, const std::string& purpose,
+                                                        AnswerTimer* timer) {
+  std::unique_ptr<Connection> connection(new Connection(server));
   connection->limitAnswers(timer);
   if (Result<void> connected = connection->connect(); !connected) return connected.error();
   if (Result<void> in = connection->login(purpose); !in) return in.error();
   if (Result<void> opened = connection->openChannel(Channel::work); !opened) return opened.error();
   return connection;
 }
+
+std::string Connection::server() const { return options_.host + ":" + std::to_string(portOf(options_)); }
 
 /// The library waits for the answer in one go: until then at the latest.
 timeval Connection::ask(std::chrono::milliseconds limit) {

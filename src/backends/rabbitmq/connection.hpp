@@ -49,6 +49,8 @@ class Connection {
   /// Logged in, with the work channel open. `purpose` is what the broker's operator reads.
   static Result<std::unique_ptr<Connection>> open(const Options& options, const std::string& purpose,
                                                   AnswerTimer* timer = nullptr);
+  /// "host:port", of a list the one that is connected.
+  std::string server() const;
   ~Connection();  // drops it without a word, unless it was closed
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -99,6 +101,8 @@ class Connection {
   std::chrono::seconds heartbeat() const noexcept;
 
  private:
+  static Result<std::unique_ptr<Connection>> openOne(const Options& server, const std::string& purpose,
+                                                     AnswerTimer* timer);
   explicit Connection(const Options& options);
   Result<void> connect();
   Result<void> login(const std::string& purpose);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "backends/rabbitmq/queue.hpp"
+#include "backends/shared/servers.hpp"
 #include "base/assert.hpp"
 #include "base/text.hpp"
 #include "messages/packs.hpp"
@@ -52,7 +53,7 @@ Result<void> Source::attach(const Term& term) {
   election_ = term.identity().election;
   token_ = term.token();
   if (Result<void> valid = validate(options_); !valid) return valid;
-  if (!options_.tls.on && !isOnThisMachine(options_.host) && !std::exchange(warned_, true))
+  if (!options_.tls.on && !backends::areOnThisMachine(options_.host) && !std::exchange(warned_, true))
     news_.push_back(Warned{options_.host + ": the password travels in clear; use TLS"});
   tell();
   auto connection = Connection::open(options_, "tenure " + election_.value + " consumes " + options_.queue, timer_);

@@ -6,6 +6,7 @@
 #include "backends/redis/reply.hpp"
 #include "backends/redis/waiting_room.hpp"
 #include "backends/shared/inspection.hpp"
+#include "backends/shared/servers.hpp"
 #include "base/text.hpp"
 #include "storage/key_value/encoding.hpp"
 #include "storage/key_value/key_value_store.hpp"
@@ -261,6 +262,7 @@ Result<Findings> inspect(const Options& options) {
   if (!connection) return connection.error();
   Result<Inspection> found = lookAtServer(**connection, options);
   if (!found) return found.error();
+  backends::lookAtServers(options, *found, [](const Options& one) { return Connection::look(one); });
   if (connection.value()->server().isLoading) return found->take();
   if (const Result<void> looked = lookAtQueue(**connection, options, *found); !looked) return looked.error();
   return found->take();

@@ -34,7 +34,8 @@ Result<std::unique_ptr<Backend>> make(const Url& url) {
   return std::unique_ptr<Backend>(std::make_unique<RedisBackend>(*std::move(options)));
 }
 
-constexpr const char* form = "redis://[USER@]HOST[:PORT][/DATABASE][?PARAMETER=VALUE][&PARAMETER=VALUE]...";
+constexpr const char* form =
+    "redis://[USER@]HOST[:PORT][,HOST[:PORT]]...[/DATABASE][?PARAMETER=VALUE][&PARAMETER=VALUE]...";
 constexpr const char* about =
     "Queue and store on a Redis 7 server that syncs its append-only file at each write. No SQL.";
 constexpr const char* remarks =

@@ -4,9 +4,11 @@
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
+#include <optional>
 
 #include "backends/redis/errors.hpp"
 #include "backends/shared/cut_off.hpp"
+#include "backends/shared/servers.hpp"
 #include "base/assert.hpp"
 #include "base/secret_variables.hpp"
 #include "base/text.hpp"
@@ -83,6 +85,19 @@ Result<std::unique_ptr<Connection>> Connection::look(const Options& options) {
 Result<std::unique_ptr<Connection>> Connection::open(const Options& options, bool judged, const std::stop_token& stop,
                                                      AnswerTimer* timer) {
   if (const Result<void> fit = checkOptions(options); !fit) return fit.error();
+  std::optional<Error> first;  // the servers of a list are tried in turn: one may be away, or a replica
+  for (const Options& server : backends::eachServer(options)) {
+    Result<std::unique_ptr<Connection>> opened = openOne(server, judged, stop, timer);
+    if (opened) return opened;
+    const bool isAway = opened.error().is(Errc::unavailable) || opened.error().is(Errc::timedOut);
+    if (!isAway || stop.stop_requested()) return opened;
+    if (!first) first = opened.error();
+  }
+  return *first;
+}
+
+Result<std::unique_ptr<Connection>> Connection::openOne(const Options& options, bool judged,
+                                                        const std::stop_token& stop, AnswerTimer* timer) {
   Result<Socket> socket = Socket::connect(options, stop, timer);
   if (!socket) return Error{socket.error().code, nameOf(options) + ": " + socket.error().detail};
   std::unique_ptr<Connection> connection(new Connection(std::move(*socket), options.replyLimit));

@@ -80,6 +80,8 @@ class Connection {
 
   static Result<std::unique_ptr<Connection>> open(const Options& options, bool judged, const std::stop_token& stop,
                                                   AnswerTimer* timer);
+  static Result<std::unique_ptr<Connection>> openOne(const Options& options, bool judged, const std::stop_token& stop,
+                                                     AnswerTimer* timer);
   Result<void> enter(const Options& options);
   Result<void> authenticate(const Options& options);
   Result<void> learnServer();

@@ -13,9 +13,11 @@ Result<std::string> hostsOf(const Url& url) {
   const Error expected{Errc::invalidArgument,
                        "a ZooKeeper URL names each server with its port: expected one such as "
                        "zookeeper://zk1:2181,zk2:2181/orders"};
-  if (!url.hasAuthority || url.host.empty() || !url.port) return expected;
-  const bool isAddress = url.host.find(',') == std::string::npos && url.host.find(':') != std::string::npos;
-  const std::string hosts = (isAddress ? "[" + url.host + "]" : url.host) + ":" + std::to_string(*url.port);
+  const bool isList = url.host.find(',') != std::string::npos;
+  if (!url.hasAuthority || url.host.empty() || (!isList && !url.port)) return expected;
+  const bool isAddress = !isList && url.host.find(':') != std::string::npos;
+  const std::string host = isAddress ? "[" + url.host + "]" : url.host;
+  const std::string hosts = isList ? host : host + ":" + std::to_string(*url.port);
   const auto servers = 1 + std::count(hosts.begin(), hosts.end(), ',');
   if (!isAddress && std::count(hosts.begin(), hosts.end(), ':') != servers) return expected;
   return hosts;

@@ -1,6 +1,7 @@
 // What a server and a database say of themselves, and that saying it changes nothing.
 #include <gmock/gmock.h>
 
+#include "support/ensemble.hpp"
 #include "support/findings.hpp"
 #include "support/postgres_server.hpp"
 #include "support/results.hpp"
@@ -29,6 +30,22 @@ TEST(Inspection, OfASoundDatabaseFindsFacts) {
   EXPECT_THAT(found, finds(Severity::fact, "role", "primary"));
   EXPECT_THAT(found, finds(Severity::fact, "synchronous_commit", "on"));
   EXPECT_THAT(found, finds(Severity::fact, "queue", "of no election yet"));
+}
+
+// shows: urls/server-list
+TEST(Inspection, OfAListTellsOfEachServerAndLooksAtTheOneThatAnswers) {
+  test::PostgresWorld world;
+  Options options = world.options();
+  const std::string dead = "127.0.0.1:" + std::to_string(test::freePorts(1).front());
+  const std::string alive = options.host + ":" + std::to_string(options.port);
+  options.host = dead + "," + alive;
+  options.port = 0;
+
+  const Findings found = inspected(options);
+
+  EXPECT_THAT(found, finds(Severity::warning, "server " + dead, "not reached"));
+  EXPECT_THAT(found, finds(Severity::fact, "server " + alive, "reached"));
+  EXPECT_THAT(found, finds(Severity::fact, "role", "primary"));
 }
 
 TEST(Inspection, OfADatabaseWithoutTablesSaysWhatMakesThemAndMakesNone) {

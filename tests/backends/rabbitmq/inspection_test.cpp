@@ -1,6 +1,7 @@
 // What a broker and a queue say of themselves, and that saying it declares nothing.
 #include "backends/rabbitmq/queue.hpp"
 #include "scene.hpp"
+#include "support/ensemble.hpp"
 #include "support/findings.hpp"
 
 namespace tenure::rabbitmq {
@@ -35,6 +36,19 @@ Options declaredByOthers(const QueueArguments& arguments) {
   EXPECT_THAT(Connection::open(options, "another").value()->compareQueue(Channel::work, options.queue, arguments),
               succeeds());
   return options;
+}
+
+// shows: urls/server-list
+TEST(Inspection, OfAListTellsOfEachServerAndLooksAtTheOneThatAnswers) {
+  Options options = fresh();
+  const std::string dead = "127.0.0.1:" + std::to_string(test::freePorts(1).front());
+  const std::string alive = options.host + ":" + std::to_string(options.port);
+  options.host = dead + "," + alive;
+
+  const Findings found = inspected(options);
+
+  EXPECT_THAT(found, finds(Severity::warning, "server " + dead, "not reached"));
+  EXPECT_THAT(found, finds(Severity::fact, "server " + alive, "reached"));
 }
 
 TEST(Inspection, OfAnAbsentQueueDeclaresNone) {

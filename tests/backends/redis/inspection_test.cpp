@@ -2,6 +2,7 @@
 #include <fstream>
 
 #include "scene.hpp"
+#include "support/ensemble.hpp"
 #include "support/findings.hpp"
 
 namespace tenure::test {
@@ -20,6 +21,21 @@ TEST(Inspection, OfASoundServerFindsFactsAndMakesNoKey) {
   EXPECT_THAT(found, finds(Severity::fact, "queue", "absent"));
   EXPECT_THAT(found, finds(Severity::fact, "appendfsync", "always"));
   EXPECT_EQ(server.ask({"DBSIZE"}), "0");
+}
+
+// shows: urls/server-list
+TEST(Inspection, OfAListTellsOfEachServerAndLooksAtTheOneThatAnswers) {
+  RedisServer server;
+  const std::string dead = "127.0.0.1:" + std::to_string(freePorts(1).front());
+  const std::string alive = "127.0.0.1:" + std::to_string(server.port());
+  redis::Options options = server.options("orders");
+  options.host = dead + "," + alive;
+
+  const Findings found = inspected(options);
+
+  EXPECT_THAT(found, finds(Severity::warning, "server " + dead, "not reached"));
+  EXPECT_THAT(found, finds(Severity::fact, "server " + alive, "reached"));
+  EXPECT_THAT(found, finds(Severity::fact, "queue", "absent"));
 }
 
 TEST(Inspection, ShowsWhoConsumesAndUnderWhichToken) {

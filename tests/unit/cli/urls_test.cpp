@@ -8,11 +8,14 @@
 #include "backends/zookeeper/url.hpp"
 #include "cli/options/backends.hpp"
 #include "cli/options/options.hpp"
+#include "support/results.hpp"
 
 namespace tenure::cli {
 namespace {
 
 using namespace std::chrono_literals;
+using test::failsWith;
+using test::succeeds;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -51,6 +54,32 @@ TEST(Url, NeedsNoAuthorityAndNoPort) {
 TEST(Url, RefusesAPortThatIsNone) {
   for (const char* url : {"db://h:0/", "db://h:65536", "db://h:x", "db://h:", "db://[::1/", "db://[::1]5"})
     EXPECT_TRUE(parseUrl(url).error().is(Errc::invalidArgument)) << url;
+}
+
+// shows: urls/server-list
+TEST(Url, TakesAListOfServersWithAPortEach) {
+  const Result<Url> url = parseUrl("postgresql://shop@h1:5432,h2,[::1]:5433/db?queue=q");
+  ASSERT_THAT(url, succeeds());
+  EXPECT_EQ(url->user, "shop");
+  EXPECT_EQ(url->host, "h1:5432,h2,[::1]:5433");
+  EXPECT_FALSE(url->port);
+  EXPECT_EQ(url->path, "/db");
+}
+
+TEST(Url, RefusesAListWithAServerThatIsNone) {
+  for (const char* url : {"postgresql://h1:5432,/db", "postgresql://,h1/db", "amqp://h1,h2:0/", "redis://h1:x,h2/0"})
+    EXPECT_THAT(parseUrl(url), failsWith(Errc::invalidArgument)) << url;
+}
+
+// shows: urls/ampersand-first
+TEST(Url, RefusesAParameterBehindAnAmpersandWhereAQuestionMarkBelongs) {
+  for (const char* url : {"postgresql://h/shop&queue=orders", "redis://h/0&queue=orders", "amqp://h&queue=orders",
+                          "sqlite:orders.db&queue=orders"}) {
+    const auto refused = parseUrl(url);
+    ASSERT_THAT(refused, failsWith(Errc::invalidArgument)) << url;
+    EXPECT_THAT(refused.error().detail, HasSubstr("the first one follows a ?")) << url;
+  }
+  EXPECT_THAT(parseUrl("sqlite:a&b.db?queue=orders"), succeeds());
 }
 
 TEST(QueueUrl, NamesAFileAndAQueue) {
@@ -151,7 +180,7 @@ TEST(QueueUrl, RepeatsNothingThatCouldBeAPieceOfAPassword) {
 
 TEST(StoreUrl, NamesNoQueue) {
   EXPECT_TRUE(parseStore("sqlite:ledger.db?lock-limit=1s"));
-  EXPECT_TRUE(parseStore("sqlite:my&queue=.db"));
+  EXPECT_TRUE(parseStore("sqlite:my%26queue=.db"));
   for (const char* url : {"sqlite:o.db?queue=q", "sqlite:o.db?evict=no&queue=q", "sqlite:o.db?queue=default"})
     EXPECT_FALSE(parseStore(url)) << url;
 }

@@ -9,12 +9,12 @@
 #include <array>
 #include <cstdlib>
 #include <fstream>
-#include <sstream>
 #include <vector>
 
 #include "backends/postgresql/session/refusal.hpp"
 #include "backends/shared/answer_wait.hpp"
 #include "backends/shared/cut_off.hpp"
+#include "backends/shared/servers.hpp"
 #include "base/text.hpp"
 #include "tenure/values.hpp"
 
@@ -55,6 +55,7 @@ class Words {
 struct Place {
   std::string host;     // as it was named; empty: whatever libpq has it from
   std::string address;  // of that name; empty: for libpq to find
+  std::uint16_t port = 0;
 };
 
 std::vector<std::string> addressesOf(const std::string& host) {
@@ -74,14 +75,13 @@ std::vector<std::string> addressesOf(const std::string& host) {
 
 std::vector<Place> placesOf(const Options& options) {
   std::vector<Place> places;
-  std::istringstream hosts(options.host);
-  for (std::string host; std::getline(hosts, host, ',');) {
+  for (const auto& [host, port] : backends::serversOf(options.host, options.port)) {
+    const std::size_t before = places.size();
     const bool isPath = host.empty() || host.front() == '/' || host.front() == '@';
     if (!isPath && std::getenv("PGHOSTADDR") == nullptr)
-      for (std::string& address : addressesOf(host)) places.push_back({host, std::move(address)});
-    if (places.empty() || places.back().host != host) places.push_back({host, {}});
+      for (std::string& address : addressesOf(host)) places.push_back({host, std::move(address), port});
+    if (places.size() == before) places.push_back({host, {}, port});
   }
-  if (places.empty()) places.emplace_back();
   return places;
 }
 
@@ -112,7 +112,7 @@ Words wordsFor(const Options& options, const Place& place, const std::string& ap
   Words words;
   words.add("host", place.host);
   words.add("hostaddr", place.address);
-  words.add("port", options.port == 0 ? "" : std::to_string(options.port));
+  words.add("port", place.port == 0 ? "" : std::to_string(place.port));
   words.add("dbname", options.database);
   words.add("user", options.user);
   words.add("password", password.reveal());

@@ -4,6 +4,7 @@
 #include "backends/postgresql/rows/outbox_operating.hpp"
 #include "backends/postgresql/rows/schema.hpp"
 #include "backends/shared/inspection.hpp"
+#include "backends/shared/servers.hpp"
 #include "base/text.hpp"
 
 namespace tenure::postgresql {
@@ -146,6 +147,7 @@ Result<Findings> inspect(const Options& options) {
   const Result<std::unique_ptr<Connection>> connection = Connection::look(options);
   if (!connection) return connection.error();
   Inspection found;
+  backends::lookAtServers(options, found, [](const Options& one) { return Connection::look(one); });
   Result<void> looked = lookAtServer(**connection, options, found);
   if (looked) looked = lookAtNetwork(**connection, options, found);
   if (looked) looked = lookAtStandbys(**connection, found);
