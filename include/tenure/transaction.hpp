@@ -15,8 +15,8 @@
 
 namespace tenure {
 
-/// NULL, integer, real, text, or bytes. A handler that binds a body chooses: SQL's text and JSON functions want text,
-/// which should then be UTF-8 without NUL; bytes keep everything and equal no text.
+/// NULL, integer, real, text, or bytes. A text that is not UTF-8, or holds a NUL, is whatever its place takes: bytes
+/// where those are wanted, and refused by a column of text (commitRefused). Bytes keep everything and equal no text.
 using SqlValue = std::variant<std::monostate, std::int64_t, double, std::string, std::vector<std::byte>>;
 using SqlRow = std::vector<SqlValue>;
 /// A named parameter, with its colon: {":id", …}.
@@ -29,6 +29,7 @@ class ISqlStatements {
   /// Runs one statement and returns its rows. Named parameters that the statement does not use are ignored.
   ///
   /// Errors:  invalidArgument  not exactly one statement, or it touches the transaction or Tenure's own tables
+  ///          commitRefused    a column of text cannot hold what is no text in the database's encoding
   ///          storeFailed      the statement failed; the detail is the store's own message
   virtual Result<std::vector<SqlRow>> execute(std::string_view sql, std::span<const SqlParameter> parameters = {}) = 0;
   /// The same for a statement whose rows are not needed. It may be kept back, to travel with others. An error of the

@@ -9,10 +9,13 @@ namespace tenure::messages {
 
 using nlohmann::json;
 
+/// A database of any encoding holds it.
+constexpr bool isAscii = true;
+
 Result<std::optional<std::string>> headersToText(const Headers& headers) {
   if (headers.empty()) return std::optional<std::string>{};
   try {
-    return std::optional<std::string>{json(headers).dump()};
+    return std::optional<std::string>{json(headers).dump(-1, ' ', isAscii)};
   } catch (const json::exception&) {
     return Error{Errc::invalidArgument, "a header is not UTF-8"};
   }
@@ -20,7 +23,7 @@ Result<std::optional<std::string>> headersToText(const Headers& headers) {
 
 std::optional<std::string> headersToTextAnyhow(const Headers& headers) {
   if (headers.empty()) return std::nullopt;
-  return json(headers).dump(-1, ' ', false, json::error_handler_t::replace);
+  return json(headers).dump(-1, ' ', isAscii, json::error_handler_t::replace);
 }
 
 Result<Headers> headersFromText(std::string_view text) {

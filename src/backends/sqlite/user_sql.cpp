@@ -78,6 +78,7 @@ int bindValue(sqlite3_stmt* statement, int index, const SqlValue& value) {
     int operator()(double number) const { return sqlite3_bind_double(statement, index, number); }
     // The caller's values outlive the run, and every parameter is bound again before the next one.
     int operator()(const std::string& text) const {
+      if (!isText(text)) return sqlite3_bind_blob64(statement, index, text.data(), text.size(), SQLITE_STATIC);
       return sqlite3_bind_text64(statement, index, text.data(), text.size(), SQLITE_STATIC, SQLITE_UTF8);
     }
     int operator()(const std::vector<std::byte>& bytes) const {

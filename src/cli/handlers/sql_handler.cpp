@@ -10,12 +10,6 @@
 namespace tenure::cli {
 namespace {
 
-SqlValue bodyValue(const std::string& body) {
-  if (isText(body)) return body;
-  const auto bytes = std::as_bytes(std::span(body));
-  return std::vector<std::byte>(bytes.begin(), bytes.end());
-}
-
 using Parameters = std::vector<SqlParameter>;
 
 constexpr std::string_view headerPrefix = ":header_";
@@ -46,7 +40,7 @@ std::vector<std::string> headersIn(std::string_view statement) {
 SqlValue headerValue(const Headers& headers, std::string_view parameter) {
   const std::string wanted = plainName(parameter.substr(headerPrefix.size()));
   for (const auto& [name, value] : headers)
-    if (plainName(name) == wanted) return bodyValue(value);
+    if (plainName(name) == wanted) return value;
   return std::monostate{};
 }
 
@@ -67,7 +61,7 @@ Parameters parametersOf(const Delivery& delivery, const std::string& statement,
   const Message& message = delivery.message;
   Parameters parameters{{":id", message.id.value},
                         {":group", message.group.value},
-                        {":body", bodyValue(message.body)},
+                        {":body", message.body},
                         {":token", delivery.term.token().value},
                         {":attempt", std::int64_t{delivery.attempt}}};
   if (mayName(statement, ":time")) parameters.emplace_back(":time", formatWallTime(message.enqueuedAt));
@@ -157,6 +151,8 @@ Outcome outcomeOfSql(const Error& error) {
   if (isFatal(error.code)) throw EndTerm(EndReason::failed, error);
   if (error.is(Errc::invalidArgument)) throw refused(error);
   if (error.is(Errc::storeFull)) throw EndTerm(EndReason::failed, error);
+  // A column of text, and a body that is none: no attempt can help.
+  if (error.is(Errc::commitRefused)) return Outcome::reject(error.message());
   const bool storesFault = error.is(Errc::unavailable) || error.is(Errc::storeBusy);
   return storesFault ? Outcome::retryLater(error.message()) : Outcome::failed(error.message());
 }

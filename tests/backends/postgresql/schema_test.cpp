@@ -42,6 +42,36 @@ TEST(Schema, MayBeAppliedByManyAtTheSameTime) {
   for (auto& applied : applying) EXPECT_THAT(applied.get(), succeeds());
 }
 
+// shows: send/latin1
+TEST(Latin1Database, TakesTheTablesAndWhatItCanHold) {
+  PostgresServer& server = PostgresServer::shared();
+  server.session().ask("CREATE DATABASE latin1 ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0");
+  Options options = server.options("superuser");
+  options.database = "latin1";
+
+  ASSERT_THAT(applySchema(options), succeeds());
+  const std::vector<NewMessage> messages{{MessageId{"a"}, GroupId{"Zürich"}, "Käse", {{"h", "ä"}}},
+                                         {MessageId{"b"}, GroupId{"日本"}, "\xff", {{"名前", "日本"}}}};
+  ASSERT_THAT(openSink(options).value()->append(messages), succeeds());
+
+  Leader leader(options, 7);
+  ASSERT_THAT(leader.claim(), succeeds());
+  ASSERT_THAT(leader.database.source().attach(leader.term), succeeds());
+  const std::vector<Message> arrived = leader.database.source().fetch(10, BootClock::now(), {}).value();
+  ASSERT_THAT(arrived, testing::SizeIs(2));
+  for (std::size_t i = 0; i < arrived.size(); ++i) {
+    EXPECT_EQ(arrived[i].group, messages[i].group);
+    EXPECT_EQ(arrived[i].body, messages[i].body);
+    EXPECT_EQ(arrived[i].headers, messages[i].headers);
+  }
+  const auto transaction = leader.begin();
+  EXPECT_THAT(transaction->sql()->execute("SELECT convert_to(:t::text, 'LATIN1')",
+                                          std::vector<SqlParameter>{{":t", std::string("日本")}}),
+              failsWith(Errc::commitRefused));
+  EXPECT_THAT(transaction->sql()->execute("SELECT :t::text", std::vector<SqlParameter>{{":t", std::string("Käse")}}),
+              succeeds());
+}
+
 TEST(Schema, IsTheSameWhenItIsPrinted) {
   const Options options = withoutTables("printed");
 

@@ -54,6 +54,15 @@ TEST_F(SendFunctions, WhatCommitsLateIsFoundByALaterLook) {
   EXPECT_THAT(fetch(30s), ElementsAre("slow"));
 }
 
+// shows: send/any-settings
+TEST_F(SendFunctions, DoNotDependOnTheCallersSettings) {
+  shop.ask("SET standard_conforming_strings = off; SET escape_string_warning = off");
+
+  shop.ask(send("old-application"));
+
+  EXPECT_THAT(fetch(30s), ElementsAre("old-application"));
+}
+
 // shows: send/same-same-content
 TEST_F(SendFunctions, ARepeatWithOtherContentOrAnotherTimeIsRefusedWithBothTimes) {
   shop.ask(send("o-1", ", deliver_at => '2034-01-01T06:00:00Z'"));

@@ -83,14 +83,25 @@ TEST_F(UserSql, AParameterWithoutAValueIsRefusedAndTheTransactionGoesOn) {
   EXPECT_THAT(run("SELECT 1"), succeeds());
 }
 
-TEST_F(UserSql, Row31ANulInTextIsTheMessagesFault) {
-  const std::vector<SqlParameter> values{{":id", std::string("a\0b", 3)}};
+// shows: exactly-once/no-text
+TEST_F(UserSql, Row31WhatIsNoTextIsRefusedByATextColumnAndTheTransactionGoesOn) {
+  for (const std::string& text : {std::string("a\0b", 3), std::string("Gr\xf6\xdf"), std::string("\xed\xa0\x80")}) {
+    const auto result = run("INSERT INTO ledger VALUES(:id, 1)", std::vector<SqlParameter>{{":id", text}});
 
-  const auto result = run("INSERT INTO ledger VALUES(:id, 1)", values);
+    ASSERT_THAT(result, failsWith(Errc::commitRefused));
+    EXPECT_THAT(result.error().detail, HasSubstr("invalid byte sequence for encoding"));
+    EXPECT_THAT(transaction_->status(), succeeds());
+  }
+}
 
-  EXPECT_THAT(result, failsWith(Errc::storeFailed));
-  EXPECT_THAT(result.error().detail, HasSubstr(":id holds a NUL"));
-  EXPECT_THAT(transaction_->status(), succeeds());
+// shows: exactly-once/no-text
+TEST_F(UserSql, Row31WhatIsNoTextIsTakenAsItIsByABytea) {
+  const std::string body("Gr\xf6\0\xff", 5);
+
+  const auto rows = run("SELECT encode(:body::bytea, 'hex')", std::vector<SqlParameter>{{":body", body}});
+
+  ASSERT_THAT(rows, succeeds());
+  EXPECT_EQ(rows->front().front(), SqlValue{std::string("4772f600ff")});
 }
 
 TEST_F(UserSql, Row31QuotesInAValueAreOnlyCharacters) {

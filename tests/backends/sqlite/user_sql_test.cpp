@@ -38,7 +38,7 @@ TEST_F(UserSql, EveryKindOfValueGoesInAndComesOut) {
   const std::vector<SqlParameter> values{{":n", {}},
                                          {":i", std::int64_t{-5}},
                                          {":r", 1.5},
-                                         {":t", std::string("a\0b", 3)},
+                                         {":t", std::string("Größe")},
                                          {":b", std::vector<std::byte>{std::byte{0}, std::byte{255}}},
                                          {":e", std::vector<std::byte>{}}};
 
@@ -47,6 +47,14 @@ TEST_F(UserSql, EveryKindOfValueGoesInAndComesOut) {
   ASSERT_THAT(rows, succeeds());
   EXPECT_THAT(*rows, ElementsAre(ElementsAre(values[0].second, values[1].second, values[2].second, values[3].second,
                                              values[4].second, values[5].second)));
+}
+
+// shows: exactly-once/no-text
+TEST_F(UserSql, WhatIsNoTextIsBoundAsBytes) {
+  const auto rows = run("SELECT typeof(:t), hex(:t)", std::vector<SqlParameter>{{":t", std::string("a\0\xff", 3)}});
+
+  ASSERT_THAT(rows, succeeds());
+  EXPECT_THAT(rows->front(), ElementsAre(SqlValue{std::string("blob")}, SqlValue{std::string("6100FF")}));
 }
 
 TEST_F(UserSql, ParametersMayBeUsedTwiceAndLeftOut) {

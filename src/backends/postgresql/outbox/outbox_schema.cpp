@@ -14,7 +14,7 @@ constexpr std::string_view outboxColumns = R"sql((
   headers jsonb CHECK (jsonb_typeof(headers) = 'object'),
   exchange text,                    -- to this one, where a row names one
   routing_key text,
-  number bigint,                    -- 1, 2, 3, … within its group, where receivers follow numbers
+  number bigint,                    -- 1, 2, 3 ... within its group, where receivers follow numbers
   status text NOT NULL DEFAULT 'waiting' CHECK (status IN ('waiting', 'sent', 'dead')),
   attempts integer NOT NULL DEFAULT 0,
   failure text,                     -- why the last attempt failed

@@ -31,7 +31,7 @@ CREATE TABLE tenure_message(
   queue bigint NOT NULL,           -- no foreign key: its check would cost as much as the row
   n bigint NOT NULL,
   id bytea NOT NULL, grp bytea NOT NULL, body bytea NOT NULL,
-  headers text,                    -- JSON [[name, value], …]; null for none
+  headers text,                    -- JSON [[name, value], ...]; null for none
   enqueued_at bigint NOT NULL,
   PRIMARY KEY(queue, n))
   WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,

@@ -22,9 +22,9 @@ DECLARE
   wrong text := CASE
     WHEN NEW.queue !~ '^[A-Za-z0-9._-]{1,64}$' OR NEW.queue IN ('.', '..', 'zookeeper')
       THEN 'queue: expected 1 to 64 characters of a-z A-Z 0-9 . _ -'
-    WHEN octet_length(NEW.id) NOT BETWEEN 1 AND 255 OR position('\x00'::bytea IN NEW.id) > 0
+    WHEN octet_length(NEW.id) NOT BETWEEN 1 AND 255 OR position(pg_catalog.decode('00', 'hex') IN NEW.id) > 0
       THEN 'id: expected 1 to 255 bytes without a NUL'
-    WHEN octet_length(NEW.grp) > 255 OR position('\x00'::bytea IN NEW.grp) > 0
+    WHEN octet_length(NEW.grp) > 255 OR position(pg_catalog.decode('00', 'hex') IN NEW.grp) > 0
       THEN 'grp: expected at most 255 bytes without a NUL'
     WHEN octet_length(NEW.body) > 1048576 THEN 'body: expected at most 1 MiB'
     WHEN octet_length(NEW.headers) > 131072 THEN 'headers: expected at most 128 KiB'

@@ -130,6 +130,7 @@ constexpr std::array meanings{
     Meaning{"53300", Errc::unavailable},        // too many connections
     Meaning{"53", Errc::storeBusy},             // out of memory, other limits
     Meaning{"22021", Errc::invalidArgument},    // not UTF-8, or NUL in text
+    Meaning{"22P05", Errc::invalidArgument},    // no such character in the database's encoding
     Meaning{"54", Errc::payloadTooLarge},       // a row or index entry that the server cannot hold
     Meaning{"58", Errc::unavailable},           // I/O error and other troubles of its machine
 };
@@ -147,6 +148,8 @@ bool isOfStore(std::string_view sqlState) noexcept {
   return sqlState.empty() ||
          std::ranges::any_of(classes, [&](std::string_view each) { return sqlState.starts_with(each); });
 }
+
+bool isNoText(std::string_view sqlState) noexcept { return sqlState == "22021" || sqlState == "22P05"; }
 
 bool isLockTimeout(std::string_view sqlState) noexcept { return sqlState == "55P03"; }
 

@@ -27,6 +27,8 @@ bool endsTransaction(Errc meaning) noexcept;
 
 /// A lock was not had in time. Of a user's statement that is no trouble of the store: another program has the row.
 bool isLockTimeout(std::string_view sqlState) noexcept;
+/// A text that the database's encoding, or any text, cannot hold.
+bool isNoText(std::string_view sqlState) noexcept;
 
 /// Whether a COMMIT failed because of the server or its operator. If not, the transaction broke a rule that is checked
 /// at its end.

@@ -198,6 +198,7 @@ Error OpenTransaction::undoStatement(const Failure& failure) {
   const Exchange undone = connection_->exchange(
       std::vector{command(isOfMark ? "ROLLBACK TO tenure_mark" : "ROLLBACK TO tenure_statement")});
   if (!undone) return end(undone.error());
+  if (isNoText(failure.sqlState)) return {Errc::commitRefused, failure.error.detail};
   return isLocked ? told() : Error{Errc::storeFailed, failure.error.detail};
 }
 

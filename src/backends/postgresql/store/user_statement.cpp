@@ -186,18 +186,13 @@ Parameter parameterOfUser(const SqlValue& value) {
     Parameter operator()(std::monostate) const { return {TypeId::unknown, true, std::nullopt}; }
     Parameter operator()(std::int64_t number) const { return parameterOf(number); }
     Parameter operator()(double number) const { return {TypeId::real, true, encoded(number)}; }
-    Parameter operator()(const std::string& text) const { return {TypeId::unknown, false, text}; }
+    // What is no text goes in binary form: a bytea takes it as it is, and a text refuses it.
+    Parameter operator()(const std::string& text) const { return {TypeId::unknown, !isText(text), text}; }
     Parameter operator()(const std::vector<std::byte>& bytes) const {
       return parameterOf(Blob{{reinterpret_cast<const char*>(bytes.data()), bytes.size()}});
     }
   };
   return std::visit(Binder{}, value);
-}
-
-/// What the server would read up to its first NUL and take for the whole.
-bool holdsNul(const SqlValue& value) {
-  const auto* text = std::get_if<std::string>(&value);
-  return text != nullptr && text->find('\0') != std::string::npos;
 }
 
 /// "\x" and two digits a byte.
@@ -250,9 +245,6 @@ Result<Command> userCommand(Translations& translations, std::string_view sql,
     const auto given =
         std::find_if(parameters.begin(), parameters.end(), [&](const auto& each) { return each.first == name; });
     if (given == parameters.end()) return Error{Errc::invalidArgument, "no value for parameter " + name};
-    if (holdsNul(given->second))
-      return Error{Errc::storeFailed,
-                   "parameter " + name + " holds a NUL, which PostgreSQL's text cannot; bind it as bytes"};
     command.parameters.push_back(parameterOfUser(given->second));
   }
   return command;

@@ -51,7 +51,6 @@ class Translations {
 // Pure.
 
 /// Errors:  invalidArgument  as Translations::of(), or a parameter that has no value
-///          storeFailed      a value that PostgreSQL cannot hold: text with a NUL
 Result<Command> userCommand(Translations& translations, std::string_view sql, std::span<const SqlParameter> parameters);
 
 /// Of an answer with text results.
