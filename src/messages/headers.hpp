@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -48,6 +49,19 @@ inline constexpr std::string_view persistentHeader = "tenure-persistent";  // ye
 inline constexpr std::string_view priorityHeader = "tenure-priority";      // 0..255
 inline constexpr std::string_view expirationHeader = "tenure-expiration";  // such as 30s
 inline constexpr std::string_view contentTypeHeader = "tenure-content-type";
+// As a message from a broker was published, and as it is published again:
+inline constexpr std::string_view contentEncodingHeader = "tenure-content-encoding";
+inline constexpr std::string_view correlationIdHeader = "tenure-correlation-id";
+inline constexpr std::string_view replyToHeader = "tenure-reply-to";
+inline constexpr std::string_view typeHeader = "tenure-type";
+inline constexpr std::string_view appIdHeader = "tenure-app-id";
+inline constexpr std::string_view timestampHeader = "tenure-timestamp";  // seconds since 1970
+/// JSON, {"path": "A"}: of the headers that are no strings, the letters that AMQP has for their kinds.
+inline constexpr std::string_view kindsHeader = "tenure-header-kinds";
+/// Those of them that a message from a broker brings along, which its publisher has set as properties.
+inline constexpr std::array propertyHeaders{typeHeader,     correlationIdHeader, replyToHeader,
+                                            appIdHeader,    contentTypeHeader,   contentEncodingHeader,
+                                            priorityHeader, expirationHeader,    timestampHeader};
 
 /// The value of the first header of that name; nullptr: there is none.
 inline const std::string* headerOf(const NewMessage& message, std::string_view name) noexcept {

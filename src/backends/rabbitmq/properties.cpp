@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "backends/rabbitmq/bytes.hpp"
+#include "base/text.hpp"
+#include "messages/headers.hpp"
 #include "tenure/spi/source.hpp"
 
 namespace tenure::rabbitmq {
@@ -13,33 +15,6 @@ namespace {
 
 constexpr std::uint8_t transientMode = 1;
 constexpr std::uint8_t persistentMode = 2;
-
-std::string textOf(double number) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.17g", number);
-  return text.data();
-}
-
-std::optional<std::string> textOf(const amqp_field_value_t& field) {
-  switch (field.kind) {
-    case AMQP_FIELD_KIND_UTF8:
-    case AMQP_FIELD_KIND_BYTES: return std::string{viewOf(field.value.bytes)};
-    case AMQP_FIELD_KIND_BOOLEAN: return field.value.boolean != 0 ? "true" : "false";
-    case AMQP_FIELD_KIND_I8: return std::to_string(field.value.i8);
-    case AMQP_FIELD_KIND_U8: return std::to_string(field.value.u8);
-    case AMQP_FIELD_KIND_I16: return std::to_string(field.value.i16);
-    case AMQP_FIELD_KIND_U16: return std::to_string(field.value.u16);
-    case AMQP_FIELD_KIND_I32: return std::to_string(field.value.i32);
-    case AMQP_FIELD_KIND_U32: return std::to_string(field.value.u32);
-    case AMQP_FIELD_KIND_I64: return std::to_string(field.value.i64);
-    case AMQP_FIELD_KIND_U64:
-    case AMQP_FIELD_KIND_TIMESTAMP: return std::to_string(field.value.u64);
-    case AMQP_FIELD_KIND_F32: return textOf(static_cast<double>(field.value.f32));
-    case AMQP_FIELD_KIND_F64: return textOf(field.value.f64);
-    case AMQP_FIELD_KIND_VOID: return "";
-    default: return std::nullopt;
-  }
-}
 
 std::string withLength(std::string_view part) { return std::to_string(part.size()) + ':' + std::string(part); }
 
@@ -82,8 +57,13 @@ std::string derivedId(const Delivered& delivery, const std::string& groupHeader)
     if (name != groupHeader && delivery.properties.ofTheBroker.contains(name)) continue;
     add(name);
     add(value);
+    const auto kind = delivery.properties.kinds.find(name);
+    if (kind != delivery.properties.kinds.end()) all += kind->second;
   }
-  if (!delivery.properties.others.empty()) add(delivery.properties.others);
+  for (const auto& [name, value] : delivery.properties.named) {
+    add(std::string(name));
+    add(value);
+  }
   add(delivery.body);
   if (delivery.unread != BodyDigest{})
     for (const std::byte byte : delivery.unread) all += static_cast<char>(byte);
@@ -102,25 +82,64 @@ Properties readProperties(const amqp_basic_properties_t& from) {
   Properties properties;
   if ((from._flags & AMQP_BASIC_MESSAGE_ID_FLAG) != 0) properties.messageId = viewOf(from.message_id);
   if ((from._flags & AMQP_BASIC_TIMESTAMP_FLAG) != 0) properties.timestamp = from.timestamp;
-  for (const auto& [flag, value] : {std::pair{AMQP_BASIC_CONTENT_TYPE_FLAG, from.content_type},
-                                    {AMQP_BASIC_CONTENT_ENCODING_FLAG, from.content_encoding},
-                                    {AMQP_BASIC_CORRELATION_ID_FLAG, from.correlation_id},
-                                    {AMQP_BASIC_REPLY_TO_FLAG, from.reply_to},
-                                    {AMQP_BASIC_TYPE_FLAG, from.type},
-                                    {AMQP_BASIC_USER_ID_FLAG, from.user_id},
-                                    {AMQP_BASIC_APP_ID_FLAG, from.app_id}})
-    if ((from._flags & flag) != 0)
-      properties.others.append(std::to_string(flag)).append("=").append(withLength(viewOf(value)));
+  for (const auto& [flag, value, header] :
+       {std::tuple{AMQP_BASIC_TYPE_FLAG, from.type, typeHeader},
+        {AMQP_BASIC_CORRELATION_ID_FLAG, from.correlation_id, correlationIdHeader},
+        {AMQP_BASIC_REPLY_TO_FLAG, from.reply_to, replyToHeader},
+        {AMQP_BASIC_APP_ID_FLAG, from.app_id, appIdHeader},
+        {AMQP_BASIC_CONTENT_TYPE_FLAG, from.content_type, contentTypeHeader},
+        {AMQP_BASIC_CONTENT_ENCODING_FLAG, from.content_encoding, contentEncodingHeader}})
+    if ((from._flags & flag) != 0) properties.named.emplace_back(header, viewOf(value));
+  if ((from._flags & AMQP_BASIC_PRIORITY_FLAG) != 0)
+    properties.named.emplace_back(priorityHeader, std::to_string(from.priority));
+  if ((from._flags & AMQP_BASIC_EXPIRATION_FLAG) != 0)
+    properties.named.emplace_back(expirationHeader, std::string(viewOf(from.expiration)) + "ms");
   if ((from._flags & AMQP_BASIC_HEADERS_FLAG) == 0) return properties;
   for (int i = 0; i < from.headers.num_entries; ++i) {
     const amqp_table_entry_t& entry = from.headers.entries[i];
     std::optional<std::string> value = textOf(entry.value);
     if (!value) continue;
+    const bool isBrokers = isOfTheBroker(viewOf(entry.key), entry.value.kind);
+    const bool isNested = entry.value.kind == AMQP_FIELD_KIND_ARRAY || entry.value.kind == AMQP_FIELD_KIND_TABLE;
+    if (isBrokers && isNested) continue;  // the story of its deaths
     properties.headers.emplace_back(viewOf(entry.key), std::move(*value));
-    if (isOfTheBroker(viewOf(entry.key), entry.value.kind)) properties.ofTheBroker.emplace(viewOf(entry.key));
+    if (isBrokers) properties.ofTheBroker.emplace(viewOf(entry.key));
+    if (!isBrokers && entry.value.kind != AMQP_FIELD_KIND_UTF8)
+      properties.kinds.emplace(viewOf(entry.key), static_cast<char>(entry.value.kind));
   }
   return properties;
 }
+
+namespace {
+
+/// In place of headers that a publisher has given the same names.
+void addProperties(const Properties& properties, const std::string& groupHeader, Headers& headers) {
+  std::erase_if(headers, [](const auto& header) {
+    return header.first == kindsHeader || std::ranges::find(propertyHeaders, header.first) != propertyHeaders.end();
+  });
+  for (const auto& [name, value] : properties.named)
+    if (isText(value)) headers.emplace_back(name, value);
+  nlohmann::json kinds = nlohmann::json::object();
+  for (const auto& [name, kind] : properties.kinds)
+    if (isText(name) && name != groupHeader) kinds[name] = std::string(1, kind);
+  if (!kinds.empty()) headers.emplace_back(kindsHeader, kinds.dump());
+}
+
+/// What a message brings along from a broker; empty where it does not, or where it cannot be read.
+std::map<std::string, char, std::less<>> kindsIn(const Headers& headers) {
+  std::map<std::string, char, std::less<>> kinds;
+  for (const auto& [name, value] : headers) {
+    if (name != kindsHeader) continue;
+    const auto parsed = nlohmann::json::parse(value, nullptr, false);
+    if (!parsed.is_object()) continue;
+    for (const auto& [header, kind] : parsed.items())
+      if (kind.is_string() && kind.get_ref<const std::string&>().size() == 1)
+        kinds[header] = kind.get<std::string>()[0];
+  }
+  return kinds;
+}
+
+}  // namespace
 
 Message messageFrom(Delivered delivery, const Options& options, WallTime arrived) {
   Message message;
@@ -130,6 +149,7 @@ Message messageFrom(Delivered delivery, const Options& options, WallTime arrived
     message.id.value = derivedId(delivery, options.groupHeader);
   message.headers = std::move(delivery.properties.headers);
   std::erase_if(message.headers, [](const auto& header) { return header.first == leftOutHeader; });
+  addProperties(delivery.properties, options.groupHeader, message.headers);
   if (delivery.bodyBytes > options.largestBody)
     message.headers.emplace_back(leftOutHeader, "its body of " + std::to_string(delivery.bodyBytes) +
                                                     " bytes is over " + std::to_string(options.largestBody) +
@@ -144,8 +164,11 @@ Message messageFrom(Delivered delivery, const Options& options, WallTime arrived
 
 OutgoingProperties::OutgoingProperties(const NewMessage& message, const Publication& how,
                                        const std::string& groupHeader, WallTime now) {
-  const auto add = [this](std::string_view name, std::string_view value) {
-    entries_.push_back({bytesOf(name), stringField(value)});
+  const auto kinds = kindsIn(message.headers);
+  const auto add = [&](std::string_view name, std::string_view value) {
+    const auto kind = kinds.find(name);
+    entries_.push_back(
+        {bytesOf(name), kind == kinds.end() ? stringField(value) : fields_.fieldOf(kind->second, value)});
   };
   // Always there, so that a header of the producer's with this name is not taken for it.
   add(groupHeader, message.group.value);
@@ -156,8 +179,8 @@ OutgoingProperties::OutgoingProperties(const NewMessage& message, const Publicat
   properties_.headers = {static_cast<int>(entries_.size()), entries_.data()};
   properties_.delivery_mode = how.persistent ? persistentMode : transientMode;
   properties_.message_id = bytesOf(message.id.value);
-  properties_.timestamp =
-      static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count());
+  properties_.timestamp = how.timestamp.value_or(
+      static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count()));
   addOptional(how);
 }
 
@@ -171,10 +194,17 @@ void OutgoingProperties::addOptional(const Publication& how) {
     properties_._flags |= AMQP_BASIC_EXPIRATION_FLAG;
     properties_.expiration = bytesOf(expiration_);
   }
-  if (!how.contentType.empty()) {
-    properties_._flags |= AMQP_BASIC_CONTENT_TYPE_FLAG;
-    properties_.content_type = bytesOf(how.contentType);
-  }
+  const auto set = [this](amqp_flags_t flag, amqp_bytes_t& place, const std::string& value) {
+    if (value.empty()) return;
+    properties_._flags |= flag;
+    place = bytesOf(value);
+  };
+  set(AMQP_BASIC_CONTENT_TYPE_FLAG, properties_.content_type, how.contentType);
+  set(AMQP_BASIC_CONTENT_ENCODING_FLAG, properties_.content_encoding, how.contentEncoding);
+  set(AMQP_BASIC_CORRELATION_ID_FLAG, properties_.correlation_id, how.correlationId);
+  set(AMQP_BASIC_REPLY_TO_FLAG, properties_.reply_to, how.replyTo);
+  set(AMQP_BASIC_TYPE_FLAG, properties_.type, how.type);
+  set(AMQP_BASIC_APP_ID_FLAG, properties_.app_id, how.appId);
 }
 
 }  // namespace tenure::rabbitmq

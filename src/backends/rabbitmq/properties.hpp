@@ -6,11 +6,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "backends/rabbitmq/fields.hpp"
 #include "backends/rabbitmq/publication.hpp"
 #include "tenure/message.hpp"
 #include "tenure/rabbitmq.hpp"
@@ -22,8 +24,10 @@ namespace tenure::rabbitmq {
 struct Properties {
   std::string messageId;                   // empty when there is none
   std::optional<std::uint64_t> timestamp;  // seconds since 1970, as AMQP has it
-  std::string others;                      // of the publisher's, each after its length; only told apart
-  Headers headers;  // strings as they are, numbers and truth values as text; tables and lists are left out
+  Headers named;                           // the other properties, by the names of propertyHeaders
+  Headers headers;                         // strings as they are, all others as text (fields.hpp)
+  /// Of those that are no strings and the publisher's: the letters of their kinds, by their names.
+  std::map<std::string, char, std::less<>> kinds;
   /// Of those headers, the names of the broker's: they tell of a delivery and not of the message.
   std::set<std::string, std::less<>> ofTheBroker;
 };
@@ -56,6 +60,7 @@ class OutgoingProperties {
  private:
   void addOptional(const Publication& how);
 
+  FieldWriter fields_;
   std::vector<amqp_table_entry_t> entries_;
   std::string expiration_;  // in milliseconds
   amqp_basic_properties_t properties_{};

@@ -13,8 +13,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t longestName = 255;  // of an exchange, a routing key or a content type, in bytes
 
-constexpr std::array sinksHeaders{exchangeHeader, routingKeyHeader, mandatoryHeader,  persistentHeader,
-                                  priorityHeader, expirationHeader, contentTypeHeader};
+constexpr std::array sinksHeaders{exchangeHeader, routingKeyHeader, mandatoryHeader, persistentHeader, kindsHeader};
 
 bool isName(const std::string& text) { return text.size() <= longestName && isText(text); }
 
@@ -32,6 +31,13 @@ bool readPriority(const std::string& text, std::optional<std::uint8_t>& priority
   const auto number = parseInteger(text);
   if (!number || *number < 0 || *number > 255) return false;
   priority = static_cast<std::uint8_t>(*number);
+  return true;
+}
+
+bool readSeconds(const std::string& text, std::optional<std::uint64_t>& seconds) {
+  const auto number = parseInteger(text);
+  if (!number || *number < 0) return false;
+  seconds = static_cast<std::uint64_t>(*number);
   return true;
 }
 
@@ -95,12 +101,19 @@ Result<Publication> publicationOf(const NewMessage& message, const Options& opti
   headers.read(expirationHeader, made.expiration, readExpiration,
                "a time from 0s to 4294967295ms, in whole milliseconds, such as 30s or 200ms");
   headers.read(contentTypeHeader, made.contentType, readName, name);
+  headers.read(contentEncodingHeader, made.contentEncoding, readName, name);
+  headers.read(correlationIdHeader, made.correlationId, readName, name);
+  headers.read(replyToHeader, made.replyTo, readName, name);
+  headers.read(typeHeader, made.type, readName, name);
+  headers.read(appIdHeader, made.appId, readName, name);
+  headers.read(timestampHeader, made.timestamp, readSeconds, "a whole number of seconds since 1970");
   if (!headers.result()) return headers.result().error();
   return made;
 }
 
 bool isForTheSink(std::string_view header) noexcept {
-  return std::ranges::find(sinksHeaders, header) != sinksHeaders.end();
+  return std::ranges::find(sinksHeaders, header) != sinksHeaders.end() ||
+         std::ranges::find(propertyHeaders, header) != propertyHeaders.end();
 }
 
 std::string exchangeInWords(const std::string& exchange) {

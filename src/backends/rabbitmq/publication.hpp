@@ -24,6 +24,12 @@ struct Publication {
   std::optional<std::uint8_t> priority{};
   std::optional<std::chrono::milliseconds> expiration{};
   std::string contentType{};
+  std::string contentEncoding{};
+  std::string correlationId{};
+  std::string replyTo{};
+  std::string type{};
+  std::string appId{};
+  std::optional<std::uint64_t> timestamp{};  // seconds since 1970; nullopt: now
 };
 
 /// Errors: invalidArgument  a header cannot be read; the detail names message and header, and says what is expected

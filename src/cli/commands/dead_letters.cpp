@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 #include <iostream>
 #include <limits>
 
@@ -137,19 +138,23 @@ Result<Numbers> purge(const Wiring& wiring, const DeadLetterFilter& choice) {
   return wiring.storeBackend().storeAdmin()->purgeDeadLetters(choice);
 }
 
-/// A requeued message has missed its turn among the numbered ones.
-NewMessage asRequeued(NewMessage message) {
-  for (auto& [name, value] : message.headers)
+/// A requeued message has missed its turn among the numbered ones. A broker gets the time at which it was published.
+NewMessage asRequeued(const Message& message, bool toBroker) {
+  NewMessage again = message;
+  for (auto& [name, value] : again.headers)
     if (name == numberHeader) name = messages::pastNumberHeader;
-  return message;
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(message.enqueuedAt.time_since_epoch()).count();
+  if (toBroker) again.headers.emplace_back(timestampHeader, std::to_string(seconds));
+  return again;
 }
 
 /// From the store to a queue elsewhere. Each letter is reset before it is sent, or the consumer would drop it, and
 /// purged after: a failure in between leaves it listed, and the same id is not done twice once it was handled.
-Result<Numbers> sendBack(IMessageSink& sink, IStoreAdmin& store, const std::vector<DeadLetter>& letters) {
+Result<Numbers> sendBack(IMessageSink& sink, bool isBroker, IStoreAdmin& store,
+                         const std::vector<DeadLetter>& letters) {
   Numbers sentBack;
   for (const DeadLetter& letter : letters) {
-    const NewMessage message = asRequeued(letter.message);
+    const NewMessage message = asRequeued(letter.message, isBroker);
     if (const auto reset = store.resetDeadLetters({{letter.number}}); !reset) return reset;
     if (letter.missingFrom == 0)
       if (const auto sent = sink.append({&message, 1}); !sent) return sent.error();
@@ -183,7 +188,7 @@ Result<Numbers> requeue(const Wiring& wiring, const DeadLetterFilter& choice) {
   if (letters->empty()) return Numbers{};
   const auto sink = wiring.queue->sink();
   if (!sink) return sink.error();
-  return sendBack(**sink, *store, *letters);
+  return sendBack(**sink, wiring.queue->place().starts_with("amqp:"), *store, *letters);
 }
 
 /// What was named and not found, or named twice, is said; the rest is done.

@@ -9,6 +9,7 @@
 
 #include "base/text.hpp"
 #include "cli/handlers/child_command.hpp"
+#include "messages/headers.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -30,9 +31,12 @@ constexpr std::chrono::milliseconds politeness = 100ms;
 /// A command that is cut has this long from SIGTERM to SIGKILL.
 constexpr std::chrono::milliseconds timeToEnd = 1s;
 
-/// "TENURE_HEADER_TRACE_ID" of "trace-id".
+/// "TENURE_HEADER_TRACE_ID" of "trace-id", and "TENURE_PROPERTY_TYPE" of a broker's property.
 std::string variableOf(std::string_view header) {
-  std::string name = "TENURE_HEADER_";
+  constexpr std::string_view prefix = "tenure-";
+  const bool isProperty = std::ranges::find(propertyHeaders, header) != propertyHeaders.end();
+  std::string name = isProperty ? "TENURE_PROPERTY_" : "TENURE_HEADER_";
+  if (isProperty) header.remove_prefix(prefix.size());
   for (const char c : header) {
     const auto byte = static_cast<unsigned char>(c);
     name += std::isalnum(byte) != 0 ? static_cast<char>(std::toupper(byte)) : '_';

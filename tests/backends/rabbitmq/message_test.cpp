@@ -161,6 +161,69 @@ TEST_F(ForeignMessage, AHeaderOfAPublisherThatClaimsThatSomethingWasLeftOutIsNot
   EXPECT_THAT(arrived(withHeaders(withId("a"), entries), "body").headers, IsEmpty());
 }
 
+amqp_field_value_t decimal(std::uint8_t decimals, std::uint32_t value) {
+  amqp_field_value_t field{};
+  field.kind = AMQP_FIELD_KIND_DECIMAL;
+  field.value.decimal = {decimals, value};
+  return field;
+}
+
+// shows: rabbitmq-to-postgresql/all-published
+TEST_F(ForeignMessage, ComesWithAllThatWasPublishedAndIsPublishedSoAgain) {
+  std::vector<amqp_field_value_t> path{stringField("eu"), stringField("west"), integerField(7)};
+  amqp_field_value_t array{};
+  array.kind = AMQP_FIELD_KIND_ARRAY;
+  array.value.array = {static_cast<int>(path.size()), path.data()};
+  std::vector<amqp_table_entry_t> inner{{bytesOf("price"), decimal(2, 1999)}, {bytesOf("path"), array}};
+  amqp_field_value_t table{};
+  table.kind = AMQP_FIELD_KIND_TABLE;
+  table.value.table = {static_cast<int>(inner.size()), inner.data()};
+  std::vector<amqp_table_entry_t> entries{{bytesOf("trace"), stringField("t-1")},
+                                          {bytesOf("path"), array},
+                                          {bytesOf("order"), table},
+                                          {bytesOf("retries"), integerField(3)},
+                                          {bytesOf("urgent"), truthField(true)},
+                                          {bytesOf("total"), decimal(2, 4990)}};
+  amqp_basic_properties_t properties = withHeaders(withId("m-1"), entries);
+  properties._flags |= AMQP_BASIC_TYPE_FLAG | AMQP_BASIC_CORRELATION_ID_FLAG | AMQP_BASIC_CONTENT_TYPE_FLAG |
+                       AMQP_BASIC_CONTENT_ENCODING_FLAG | AMQP_BASIC_REPLY_TO_FLAG | AMQP_BASIC_APP_ID_FLAG |
+                       AMQP_BASIC_PRIORITY_FLAG | AMQP_BASIC_EXPIRATION_FLAG;
+  properties.type = bytesOf("order.paid");
+  properties.correlation_id = bytesOf("c-17");
+  properties.content_type = bytesOf("application/json");
+  properties.content_encoding = bytesOf("utf-8");
+  properties.reply_to = bytesOf("answers");
+  properties.app_id = bytesOf("shop");
+  properties.priority = 4;
+  properties.expiration = bytesOf("60000");
+  const Properties published = readProperties(properties);
+
+  const Message message = arrived(properties, "{}");
+
+  EXPECT_THAT(message.headers,
+              testing::IsSupersetOf({Pair("tenure-type", "order.paid"), Pair("tenure-correlation-id", "c-17"),
+                                     Pair("tenure-reply-to", "answers"), Pair("path", R"(["eu","west",7])"),
+                                     Pair("total", R"({"$decimal":[2,4990]})")}));
+  Options again = options_;
+  again.queue += "-again";
+  Stranger reader(again);
+  reader.declare();
+  ASSERT_THAT(openSink(again).value()->append(std::vector<NewMessage>{message}), succeeds());
+  const std::optional<Delivered> seen = reader.firstOf(again.queue);
+  ASSERT_TRUE(seen);
+  EXPECT_EQ(seen->properties.named, published.named);
+  EXPECT_EQ(seen->properties.kinds, published.kinds);
+  EXPECT_THAT(seen->properties.headers, testing::IsSupersetOf(published.headers));
+}
+
+TEST_F(ForeignMessage, PropertiesThatAPublisherClaimsInHeadersAreNotBelieved) {
+  std::vector<amqp_table_entry_t> entries{{bytesOf("tenure-type"), stringField("forged")},
+                                          {bytesOf("tenure-header-kinds"), stringField(R"({"a":"A"})")},
+                                          {bytesOf("a"), stringField("[]")}};
+
+  EXPECT_THAT(arrived(withHeaders(withId("a"), entries), "body").headers, ElementsAre(Pair("a", "[]")));
+}
+
 /// The same body each time.
 class DerivedId : public ForeignMessage {
  protected:
@@ -198,6 +261,22 @@ TEST_F(DerivedId, CountsEveryHeaderThatAPublisherSet) {
       << "the group is a publisher's, whatever its kind";
 }
 
+// shows: rabbitmq-to-postgresql/all-published
+TEST_F(DerivedId, TellsArraysAndKindsApartAndNotTheStoryOfItsDeaths) {
+  const auto arrayOf = [](std::vector<amqp_field_value_t>& entries) {
+    amqp_field_value_t array{};
+    array.kind = AMQP_FIELD_KIND_ARRAY;
+    array.value.array = {static_cast<int>(entries.size()), entries.data()};
+    return array;
+  };
+  std::vector<amqp_field_value_t> one{stringField("eu")};
+  std::vector<amqp_field_value_t> other{stringField("us")};
+
+  EXPECT_NE(idUnder({{bytesOf("path"), arrayOf(one)}}), idUnder({{bytesOf("path"), arrayOf(other)}}));
+  EXPECT_NE(idUnder({{bytesOf("n"), integerField(1)}}), idUnder({{bytesOf("n"), stringField("1")}}));
+  EXPECT_EQ(idUnder({{bytesOf("x-death"), arrayOf(one)}}), idUnder({}));
+}
+
 TEST_F(DerivedId, TellsWhatOnlyItsOtherPropertiesTellApart) {
   const auto idOf = [&](const char* correlation) {
     amqp_basic_properties_t properties{};
@@ -225,7 +304,7 @@ TEST_F(DerivedId, StaysTheSameWhenAQuorumQueueCountsItsReturns) {
   EXPECT_THAT(ids, ElementsAre(ids[0], ids[0], ids[0]));
 }
 
-TEST_F(ForeignMessage, HeadersOfAllSimpleKindsBecomeText) {
+TEST_F(ForeignMessage, HeadersOfAllKindsBecomeText) {
   amqp_field_value_t real{};
   real.kind = AMQP_FIELD_KIND_F64;
   real.value.f64 = 0.5;
@@ -237,9 +316,10 @@ TEST_F(ForeignMessage, HeadersOfAllSimpleKindsBecomeText) {
                                           {bytesOf("real"), real},
                                           {bytesOf("list"), list}};
 
-  EXPECT_THAT(
-      arrived(withHeaders(withId("a"), entries), "").headers,
-      UnorderedElementsAre(Pair("text", "a\r\nb"), Pair("number", "-7"), Pair("truth", "true"), Pair("real", "0.5")));
+  EXPECT_THAT(arrived(withHeaders(withId("a"), entries), "").headers,
+              UnorderedElementsAre(Pair("text", "a\r\nb"), Pair("number", "-7"), Pair("truth", "true"),
+                                   Pair("real", "0.5"), Pair("list", "[]"),
+                                   Pair("tenure-header-kinds", R"({"list":"A","number":"l","real":"d","truth":"t"})")));
 }
 
 // shows: rabbitmq-to-postgresql/group-stands-header
