@@ -21,6 +21,7 @@
 #include "consumer/sweep_pace.hpp"
 #include "consumer/values.hpp"
 #include "messages/headers.hpp"
+#include "messages/message_numbers.hpp"
 #include "tenure/consumer.hpp"
 #include "tenure/message.hpp"
 #include "tenure/spi/store.hpp"
@@ -215,7 +216,8 @@ struct LaneState {
   bool namesEach() const noexcept { return role == Role::total && options.handlerIsExternal && !takesFirst(); }
   /// Why its number is skipped; nullptr: it is for the handler.
   const std::string* skipReasonOf(const Message& message) const noexcept {
-    return takesSkips ? nullptr : headerOf(message, skipHeader);
+    const bool isSkip = !takesSkips && options.followNumbers && messages::isSkip(message);
+    return isSkip ? headerOf(message, skipHeader) : nullptr;
   }
   void tell(EventBody body) { news.push_back(std::move(body)); }
   DeadLetterStreak& streak() const noexcept { return notes->streak; }

@@ -21,16 +21,23 @@ MessageId skipIdOf(const MessageId& id) {
   return {hexadecimal(digestOf(id.value)) + std::string(idEnding)};
 }
 
+/// That could be waited for.
+bool hasNumber(const NewMessage& message) {
+  const std::string* number = headerOf(message, numberHeader);
+  return hasGroup(message) && number != nullptr && parseInteger(*number).value_or(0) > 0;
+}
+
 }  // namespace
 
 bool lacksNumber(const NewMessage& message) {
   return hasGroup(message) && headerOf(message, numberHeader) == nullptr && headerOf(message, leftOutHeader) == nullptr;
 }
 
+bool isSkip(const NewMessage& message) { return headerOf(message, skipHeader) != nullptr && hasNumber(message); }
+
 std::optional<NewMessage> skipOf(const NewMessage& message, std::string_view reason) {
+  if (!hasNumber(message) || isSkip(message)) return std::nullopt;
   const std::string* number = headerOf(message, numberHeader);
-  if (!hasGroup(message) || number == nullptr || parseInteger(*number).value_or(0) <= 0) return std::nullopt;
-  if (headerOf(message, skipHeader) != nullptr) return std::nullopt;
   NewMessage skip{.id = skipIdOf(message.id),
                   .group = message.group,
                   .headers = {{std::string(numberHeader), *number},

@@ -12,6 +12,10 @@ namespace tenure::messages {
 /// Whether the source may give the message a number: it has a group, no number yet, and readable headers.
 bool lacksNumber(const NewMessage& message);
 
+/// Whether it only skips its number: it has a group, that number, and skipHeader. The header alone, which any sender
+/// can set, means nothing.
+bool isSkip(const NewMessage& message);
+
 /// The message, without a body, that follows the dead letter of `message` through a broker and says that its number is
 /// skipped. Nullopt: `message` has no number that could be waited for, or is such a message itself.
 std::optional<NewMessage> skipOf(const NewMessage& message, std::string_view reason);

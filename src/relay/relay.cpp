@@ -6,6 +6,7 @@
 #include "consumer/work.hpp"
 #include "lease/term_state.hpp"
 #include "messages/headers.hpp"
+#include "messages/message_numbers.hpp"
 #include "relay/gated_source.hpp"
 #include "relay/publications.hpp"
 #include "relay/target.hpp"
@@ -34,7 +35,7 @@ constexpr Duration patience = 5s;
 
 constexpr std::chrono::milliseconds skipAgain{1'000};
 
-bool isSkip(const Message& message) noexcept { return headerOf(message, skipHeader) != nullptr; }
+using messages::isSkip;
 
 /// A skip has the exchange and routing key of its dead message. If the target refuses the skip for them, it is
 /// published as a message without these headers is.

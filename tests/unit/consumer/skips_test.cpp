@@ -31,6 +31,26 @@ class Skips : public Scene {
   }
 };
 
+// shows: security/skip-by-strangers
+TEST_F(Skips, TheHeaderAloneThatAnySenderCanSetDropsNothing) {
+  NewMessage withoutGroup = numbered("no-group", 1);
+  withoutGroup.group = {};
+  NewMessage withoutNumber = numbered("no-number", 1);
+  withoutNumber.headers.clear();
+  for (NewMessage* each : {&withoutGroup, &withoutNumber}) each->headers.emplace_back(skipHeader, "a stranger's");
+  world.deliver({withoutGroup, withoutNumber});
+  runDry(elect());
+  EXPECT_THAT(handled, ElementsAre("no-group", "no-number"));
+  EXPECT_THAT(events.of<MessageSkipped>(), IsEmpty());
+}
+
+TEST_F(Skips, WhereNoNumbersAreFollowedASkipIsAMessage) {
+  options.followNumbers = false;
+  sendSkip(1);
+  runDry(elect());
+  EXPECT_THAT(handled, ElementsAre("g1/skip"));
+}
+
 // shows: numbers/consumer-lets-skipped
 TEST_F(Skips, ANumberThatIsSkippedPassesWithoutTheHandlerWhateverIsPromised) {
   for (const Guarantee delivery : {Guarantee::exactlyOnceEffect, Guarantee::atLeastOnce, Guarantee::atMostOnce})
