@@ -23,6 +23,7 @@ void AnswerTimer::asked(BootTime now, Duration mayTake) noexcept {
   const bool goesOn = silence_->since.load() != 0 && now - timeOf(silence_->waited.load()) <= sameSilence;
   if (!goesOn) silence_->since = now.time_since_epoch().count();
   silence_->waited = now.time_since_epoch().count();
+  isCut_ = false;
   askedAt_ = now;
   mayTake_ = mayTake;
 }
@@ -59,7 +60,7 @@ bool AnswerTimer::mayWait(BootTime now) {
     told_ = true;
     watch_.onOverdue(*asked);
   }
-  return now < deadline();
+  return now < deadline() && !isCut_;
 }
 
 std::optional<BootTime> AnswerTimer::since() const noexcept {
@@ -73,6 +74,7 @@ void AnswerTimer::reset() noexcept {
   endBy_ = BootTime::max().time_since_epoch().count();
   longest_ = {};
   told_ = false;
+  isCut_ = false;
 }
 
 }  // namespace tenure

@@ -41,7 +41,7 @@ class IAnswerWatch {
 };
 
 /// A consumer hands one to each of its stores and sources. Pure, but for its watch.
-/// Threads: one at a time; hurry() and since() from any.
+/// Threads: one at a time; hurry(), cut() and since() from any.
 class AnswerTimer {
  public:
   /// An answer that takes longer is overdue, unless this store is known to be slower.
@@ -73,6 +73,8 @@ class AnswerTimer {
   std::optional<BootTime> since() const noexcept;
   /// The store has failed since then, and answers alone do not mend it; nullopt: it works again.
   void hold(std::optional<BootTime> since) noexcept { held_ = since; }
+  /// Ends the exchange under way, and no later one.
+  void cut() noexcept { isCut_.store(true); }
   /// Ends an exchange under way by then.
   void hurry(BootTime by) noexcept { endBy_.store(by.time_since_epoch().count()); }
   /// A new term begins.
@@ -93,6 +95,7 @@ class AnswerTimer {
   std::shared_ptr<Silence> silence_ = std::make_shared<Silence>();
   std::optional<BootTime> held_;
   std::atomic<Duration::rep> endBy_{BootTime::max().time_since_epoch().count()};
+  std::atomic<bool> isCut_{false};
   BootTime askedAt_{};
   Duration mayTake_{};
   Duration longest_{};  // that an answer took in this term

@@ -41,6 +41,7 @@ std::optional<Term> CareerRunner::term() const {
 void CareerRunner::onElected(std::shared_ptr<TermState> term) {
   {
     const std::lock_guard lock(termMutex_);
+    if (term_) term_->relieveBy({});
     term_ = std::move(term);
   }
   if (outlets_.seekRelief)

@@ -104,6 +104,7 @@ void Engine::rest(const Term& term) {
 
 void Engine::handOver(const Term& term) {
   join();
+  if (isLongAway()) hurry();
   bool inOrder = main_.has_value();
   for (const auto& lane : lanes_) {
     const bool orderly = !lane->failed && term.valid();
@@ -193,11 +194,15 @@ void Engine::hurry() noexcept {
   for (const auto& lane : lanes_) lane->runner->hurry(by);
 }
 
-/// In a long outage no lane waits for its own answers to the end: a standby waits for us.
+bool Engine::isLongAway() const noexcept {
+  return sourceIsLongAway_ || std::ranges::any_of(lanes_, [](const auto& lane) { return lane->runner->isLongAway(); });
+}
+
+/// In a long outage no lane waits for overdue answers: a standby waits for us.
 void Engine::leave() noexcept {
-  const bool isLongAway =
-      sourceIsLongAway_ || std::ranges::any_of(lanes_, [](const auto& lane) { return lane->runner->isLongAway(); });
-  if (isLongAway) hurry();
+  if (sourceIsLongAway_) sourceTimer_.cut();
+  if (isLongAway())
+    for (const auto& lane : lanes_) lane->runner->cutOverdue();
   stop_.request_stop();
 }
 
@@ -382,7 +387,7 @@ void Engine::sourceFailed(const Term& term, const Error& error) {
     const bool isLong = setting_.clock.now() - began >= setting_.options.outageLimit;
     if (!isLong || !term.hasRelief()) return isLong;
     sourceIsLongAway_ = true;
-    term.seekRelief();
+    if (trouble.is(Errc::unavailable) || trouble.is(Errc::timedOut)) term.seekRelief();
     sourceTimer_.hold(std::nullopt);  // each attempt has the whole limit for itself
     sourceTimer_.putOff();
     return false;

@@ -130,6 +130,7 @@ class Engine final : public ILeaderCareer {
   /// Ends the term: no thread may wait for answers any longer.
   [[noreturn]] void giveUp(const Error& error);
   void hurry() noexcept;
+  bool isLongAway() const noexcept;
   void leave() noexcept;
   void tell(EventBody body);
   void settleDown(const Term& term);

@@ -89,6 +89,8 @@ class Lane {
   /// Since when that side has failed and not gone well again.
   std::optional<BootTime> failingSince(Side side) const noexcept { return outages_.failingSince(side); }
   bool isLongAway(Side side) const noexcept { return outages_.isLong(side); }
+  /// True once after each failure in a long outage that another leader might not have.
+  bool takeReliefWish() noexcept { return outages_.takeReliefWish(); }
   Company company() const noexcept { return committer_.company(); }
   /// The term is lost: nothing can be written any more, only told.
   void lose(const std::string& why);

@@ -37,7 +37,7 @@ void LaneRunner::inaugurate(const Term& term) {
   storeTimer_.reset();
   sourceTimer_.reset();
   lane_.reset();
-  isLongAway_ = false;
+  storeIsLongAway_ = sourceIsLongAway_ = false;
   enter(term);
   end();
   ConsumerOptions named = options_;
@@ -60,6 +60,7 @@ Return LaneRunner::execute(const Term& term) {
 
 Return LaneRunner::handOver(const Term& term) {
   enter(term);
+  if (isLongAway()) hurry(clock_.now() + lastAnswers);
   abandon();
   Return over{.isClosed = true};
   if (lane_ && term.valid()) over = run(lane_->handOver(now()));
@@ -97,7 +98,8 @@ void LaneRunner::enter(const Term& term) {
 
 Return LaneRunner::run(Action action) {
   const std::stop_callback leaving(stop_, [this] {
-    if (isLongAway_) hurry(clock_.now());
+    if (storeIsLongAway_) storeTimer_.cut();
+    if (sourceIsLongAway_) sourceTimer_.cut();
   });
   while (true) {
     if (lane_->hasNews()) tell();
@@ -145,14 +147,21 @@ void LaneRunner::Watch::onAnswered() {
 void LaneRunner::holdTimers() noexcept {
   hold(storeTimer_, Side::store);
   hold(sourceTimer_, Side::source);
-  isLongAway_ = lane_->isLongAway(Side::store) || lane_->isLongAway(Side::source);
-  if (isLongAway_) term_->seekRelief();
+  storeIsLongAway_ = lane_->isLongAway(Side::store);
+  sourceIsLongAway_ = lane_->isLongAway(Side::source);
+  if (lane_->takeReliefWish()) term_->seekRelief();
 }
 
 /// Beyond the limit of an outage each attempt has the whole limit for itself.
 void LaneRunner::hold(AnswerTimer& timer, Side side) noexcept {
   timer.hold(lane_->isLongAway(side) ? std::nullopt : lane_->failingSince(side));
   if (lane_->isLongAway(side)) timer.putOff();
+}
+
+void LaneRunner::cutOverdue() noexcept {
+  const BootTime soon = clock_.now() - AnswerTimer::usual;
+  for (AnswerTimer* timer : {&storeTimer_, &sourceTimer_})
+    if (const auto since = timer->since(); since && *since < soon) timer->cut();
 }
 
 void LaneRunner::hurry(BootTime by) noexcept {

@@ -93,7 +93,9 @@ class LaneRunner final {
   /// The same without a word to the store, when others have not left in order.
   void leaveSilently(const Term& term);
   /// Store or source have been away for longer than the limit. From any thread.
-  bool isLongAway() const noexcept { return isLongAway_; }
+  bool isLongAway() const noexcept { return storeIsLongAway_ || sourceIsLongAway_; }
+  /// Ends an exchange whose answer is overdue. From any thread.
+  void cutOverdue() noexcept;
   /// From any thread: no answer is waited for longer than until then.
   void hurry(BootTime by) noexcept;
   /// Whatever is open is rolled back.
@@ -183,7 +185,8 @@ class LaneRunner final {
   Watch sourceWatch_{*this, Side::source};
   AnswerTimer storeTimer_;
   AnswerTimer sourceTimer_;
-  std::atomic<bool> isLongAway_ = false;  // store or source
+  std::atomic<bool> storeIsLongAway_ = false;
+  std::atomic<bool> sourceIsLongAway_ = false;
 
   // The term, as of the running phase.
   const Term* term_ = nullptr;

@@ -18,6 +18,9 @@ bool Outages::failed(Side side, const Error& error, const Now& now) {
   }
   outage_->isLong = now.boot - outage_->began >= state_.options.outageLimit;
   if (outage_->isLong && (!now.hasRelief || now.stopAsked)) return false;
+  // What is busy for us is so for others.
+  const bool isOutOfReach = error.is(Errc::unavailable) || error.is(Errc::timedOut) || isOutcomeUnknown(error.code);
+  wantsRelief_ = outage_->isLong && isOutOfReach;
   notBefore_ = std::max(notBefore_, now.boot + backoff_.next());
   return true;
 }
@@ -26,6 +29,7 @@ void Outages::wentWell(Side side, const Now& now) {
   if (!outage_ || outage_->of != side) return;
   state_.tell(OutageEnded{std::chrono::duration_cast<std::chrono::milliseconds>(now.boot - outage_->began)});
   outage_.reset();
+  wantsRelief_ = false;
   backoff_.reset();
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 
 #include "base/backoff.hpp"
 #include "consumer/lane_state.hpp"
@@ -34,6 +35,7 @@ class Outages {
   bool storeIsAway() const noexcept { return failingSince(Side::store).has_value(); }
   /// Beyond the limit, and another leader is looked for.
   bool isLong(Side side) const noexcept { return outage_ && outage_->of == side && outage_->isLong; }
+  bool takeReliefWish() noexcept { return std::exchange(wantsRelief_, false); }
   bool any() const noexcept { return outage_.has_value(); }
   /// When to try again.
   BootTime notBefore() const noexcept { return notBefore_; }
@@ -48,6 +50,7 @@ class Outages {
   LaneState& state_;
   Backoff backoff_;
   std::optional<Outage> outage_;
+  bool wantsRelief_ = false;
   BootTime notBefore_ = BootTime::min();
 };
 

@@ -216,8 +216,9 @@ Result<void> Connection::checkPlace() const {
 }
 
 Result<void> Connection::lock() {
-  if (std::exchange(isReopened_, false))
+  if (isReopened_)
     if (Result<void> set = run("PRAGMA synchronous=" + std::string(plan_.synchronous)); !set) return set;
+  isReopened_ = false;
   for (bool hasLeft = false;; hasLeft = true) {
     if (Result<void> begun = run("BEGIN IMMEDIATE"); !begun) return begun;
     Result<void> same = checkPlace();
@@ -241,6 +242,13 @@ Result<void> Connection::leaveWal() {
   const Error why = keptInWal(file_);
   if (Result<void> anew = reopen(); !anew) return anew;
   return why;
+}
+
+Result<void> Connection::leaveStrangersWal() {
+  if (plan_.bearsWal || inTransaction() || !isInWal()) return {};
+  Result<void> locked = lock();
+  rollback();
+  return locked;
 }
 
 Result<void> Connection::reopen() {

@@ -216,6 +216,8 @@ class Connection {
   Result<void> lock();
   /// After a read: another process may have converted the file.
   bool isInWal();
+  /// For one that only reads for long: a connection in WAL mode keeps others from leaving it. Errors as lock().
+  Result<void> leaveStrangersWal();
   bool inTransaction() const noexcept { return sqlite3_get_autocommit(db_) == 0; }
   /// `mayWait`: asked each time that readers have blocked the COMMIT for the lock limit; true tries it again. The
   /// transaction stays open meanwhile.

@@ -143,6 +143,7 @@ Result<std::vector<Message>> Source::fetch(std::size_t max, BootTime deadline, s
 Result<void> Source::checkQueue(BootTime now) {
   if (now < nextCheck_) return {};
   if (Result<void> same = connection_->checkPlace(); !same) return same;
+  if (const Result<void> left = connection_->leaveStrangersWal(); !left) return left;
   const std::string& name = file_.options().queue;
   Query queue = connection_->query("SELECT last FROM tenure_queue WHERE number = ?1 AND name = ?2", queue_, name);
   const Result<bool> found = queue.next();

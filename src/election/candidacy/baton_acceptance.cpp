@@ -2,6 +2,13 @@
 
 namespace tenure {
 
+namespace {
+
+/// How long the answer of a store stands for offers of the same leader.
+constexpr std::chrono::seconds confirmationStands{5};
+
+}  // namespace
+
 void BatonAcceptance::look() {
   preparation_.lookAgain();
   isWatched_ = offer_.has_value();
@@ -67,15 +74,18 @@ BatonAcceptance::News BatonAcceptance::judge() {
   offer_ = baton_;
   offeredAt_ = version_;
   answered_ = State::offered;
-  isConfirmed_ = false;
-  if (at_.settings.self.readiness == Readiness::prepared) at_.act(action::TellOffered{});
+  // A leader renews its offer while its career comes home.
+  isConfirmed_ = isConfirmed_ && confirmedFor_ == offer_->term && at_.now.boot < confirmedAt_ + confirmationStands;
+  if (!isConfirmed_ && at_.settings.self.readiness == Readiness::prepared) at_.act(action::TellOffered{});
   answer();
   if (!isWatched_) look();
   return News::offered;
 }
 
 void BatonAcceptance::readinessTold() {
-  isConfirmed_ = at_.settings.self.readiness == Readiness::prepared;
+  isConfirmed_ = offer_ && at_.settings.self.readiness == Readiness::prepared;
+  if (isConfirmed_) confirmedFor_ = offer_->term;
+  confirmedAt_ = at_.now.boot;
   answer();
 }
 

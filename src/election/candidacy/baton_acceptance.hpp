@@ -68,6 +68,8 @@ class BatonAcceptance {
   std::optional<BatonRecord> offer_;  // to us, which stands
   std::int32_t offeredAt_ = 0;        // its version
   bool isConfirmed_ = false;          // the store has answered since
+  FencingToken confirmedFor_;         // whose offer
+  BootTime confirmedAt_{};
   BatonRecord::State answered_ = BatonRecord::State::offered;
   std::optional<BootTime> leaseFrom_;
 };

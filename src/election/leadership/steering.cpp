@@ -27,6 +27,7 @@ void Steering::begin() {
   isHonoured_ = seeksAnother_ = isReplaced_ = false;
   nextRelief_ = BootTime::min();
   target_.reset();
+  scheduled_.reset();
   offer_.begin();
   look_.forget();
   look_.dueAt(at_.now.boot + lookInterval());
@@ -52,6 +53,7 @@ void Steering::take(const Node& node) {
   std::optional<HandoverRequest> request = parseHandoverRequest(node.data);
   if (request && request->term == at_.token() && at_.now.wall <= request->until)
     return pursue({*std::move(request), true});
+  scheduled_.reset();
   if (!target_ || !target_->written || isHonoured_) return;
   at_.tell(HandoverCancelled{target_->request.by}, at_.token());
   target_.reset();
@@ -72,7 +74,9 @@ bool Steering::changed(Ticket ticket) {
 }
 
 void Steering::wanted(const input::HandoverWanted& in) {
-  if (in.relieves && (target_ || at_.now.boot < nextRelief_)) return;
+  const bool isBusy = isHonoured_ || (target_ && at_.now.wall >= target_->request.at);
+  if (in.relieves && (isBusy || at_.now.boot < nextRelief_)) return;
+  if (in.relieves) scheduled_ = std::exchange(target_, std::nullopt);
   const auto stands = in.leaves ? longestOffers : wishStands;
   if (in.term == at_.token())
     pursue({{in.term, in.by, in.to, at_.now.wall + stands, {}}, false, in.leaves, in.relieves});
@@ -133,7 +137,7 @@ void Steering::decline(const std::string& why) {
   if (target_->relieves) nextRelief_ = at_.now.boot + reliefInterval;
   if (!target_->relieves)
     at_.tell(HandoverDeclined{target_->request.by, nameOf(target_->request.to), why}, at_.token());
-  target_.reset();
+  target_ = std::exchange(scheduled_, std::nullopt);
 }
 
 void Steering::handOverTo(const StandbyQueue::Successor& successor) {

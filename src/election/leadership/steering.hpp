@@ -106,6 +106,7 @@ class Steering {
   BatonOffer offer_;
   ZnodeWatch watch_;
   std::optional<HandoverTarget> target_;
+  std::optional<HandoverTarget> scheduled_;  // for later, while we look for relief
   BootTime nextRelief_ = BootTime::min();
   bool isHonoured_ = false;  // the career is asked, and comes home
   // Meanwhile the candidate that has accepted may fall silent:

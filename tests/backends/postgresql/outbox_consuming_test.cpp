@@ -118,6 +118,18 @@ TEST_F(OutboxMarks, ThatIsRefusedWhateverItSaysLeavesItsRowWhichIsKnownByItsDead
   EXPECT_EQ(dead(), letter) << "the next term leaves it as well";
 }
 
+TEST_F(OutboxMarks, ThatRowLevelSecurityRefusesForOneRowMakesADeadLetterAndTheOthersGoOn) {
+  create(
+      "ALTER TABLE outbox ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;"
+      "CREATE POLICY may_read ON outbox FOR SELECT USING (true);"
+      "CREATE POLICY may_mark ON outbox FOR UPDATE USING (true) WITH CHECK (id <> '50' OR status <> 'sent')");
+
+  lead(7, 0);
+
+  EXPECT_EQ(ledger(), "199 199");
+  EXPECT_EQ(world_.ask("SELECT status FROM outbox WHERE id = '50'"), "dead");
+}
+
 // shows: outbox/mark-locked
 TEST_F(OutboxMarks, ThatWaitsForAnothersLockHoldsUpItsGroupAlone) {
   constexpr int behindFifty = 22;  // with it, in its group

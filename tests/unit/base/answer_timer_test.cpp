@@ -127,6 +127,15 @@ TEST_F(AnswerTimerTest, WhoWaitsIsHurriedFromAnotherThread) {
   EXPECT_TRUE(timer_.mayWait(t0_ + 1s));
 }
 
+TEST_F(AnswerTimerTest, OneThatIsCutEndsTheExchangeUnderWayAndNoLaterOne) {
+  timer_.asked(t0_);
+  std::thread([&] { timer_.cut(); }).join();
+
+  EXPECT_FALSE(timer_.mayWait(t0_ + 1ms));
+  timer_.asked(t0_ + 2ms);
+  EXPECT_TRUE(timer_.mayWait(t0_ + 3ms));
+}
+
 TEST_F(AnswerTimerTest, TimersOfOneConnectionKnowOfEachOthersSilence) {
   AnswerTimer other{10s, *this};
   const auto silence = std::make_shared<AnswerTimer::Silence>();

@@ -76,6 +76,22 @@ TEST_F(OutagesTest, OneThatLastsTooLongIsBorneWhereAStandbyCanRelieveTheLeader) 
   EXPECT_FALSE(outages().isLong(Side::store));
 }
 
+TEST_F(OutagesTest, OneThatLastsTooLongAsksForReliefWhereAnotherLeaderMightReachTheServer) {
+  now.hasRelief = true;
+  outages().failed(Side::store, Errc::unavailable, now);
+  EXPECT_FALSE(outages().takeReliefWish()) << "not beyond the limit";
+  now.boot += options.outageLimit;
+
+  outages().failed(Side::store, Errc::storeBusy, now);
+  EXPECT_FALSE(outages().takeReliefWish()) << "it is busy for others as well";
+  outages().failed(Side::store, Errc::unavailable, now);
+  EXPECT_TRUE(outages().takeReliefWish());
+  EXPECT_FALSE(outages().takeReliefWish()) << "once a failure";
+  outages().failed(Side::store, Errc::unavailable, now);
+  outages().wentWell(Side::store, now);
+  EXPECT_FALSE(outages().takeReliefWish());
+}
+
 TEST_F(OutagesTest, OneThatLastsTooLongEndsATermThatIsToEnd) {
   now.hasRelief = true;
   outages().failed(Side::store, Errc::unavailable, now);

@@ -597,6 +597,24 @@ TEST_F(ALeaderInAnOutage, SendsNobodyBackForOneThatCannotAccept) {
   EXPECT_EQ(machine.count<action::AskHandover>(), 0U);
 }
 
+TEST_F(ALeaderInAnOutage, IsRelievedThoughAHandoverIsScheduledWhichStandsWhereNobodyAccepts) {
+  HandoverRequest later{FencingToken{10}, "operator", std::nullopt, machine.wallNow() + 3h, machine.wallNow() + 2h};
+  machine.changed(Subject::handover, WatchEvent::dataChanged);
+  machine.answerRead(Subject::handover, Node{toJson(later), {}});
+  readiness = Readiness::notReady;
+  seekRelief();
+  lineIs("c");
+  EXPECT_EQ(machine.count<action::AskHandover>(), 0U);
+
+  machine.wait(5s);
+  readiness = Readiness::prepared;
+  seekRelief();
+  lineIs("c");
+  offerWritten();
+  accepts();
+  EXPECT_TRUE(handsOver());
+}
+
 TEST_F(ALeaderInAnOutage, HeedsAnOperatorFirst) {
   seekRelief();
   ask(CandidateUuid{std::string(32, 'd')});
@@ -786,6 +804,14 @@ TEST_F(AcceptedBaton, WaitsUntilTheCareerIsPrepared) {
   EXPECT_FALSE(machine.wrote(Purpose::answer));
   tell(Readiness::prepared);
   EXPECT_EQ(answer().state, BatonRecord::State::accepted);
+}
+
+TEST_F(AcceptedBaton, IsAcceptedAtOnceWhereTheSameLeaderRenewsItsOffer) {
+  accepts();
+  storeAnswers = false;
+  machine.changed(Subject::baton, WatchEvent::dataChanged);
+  readBaton(offer(), busyMarker(10, 6s), offerVersion + 2);
+  EXPECT_EQ(answer().state, BatonRecord::State::accepted) << "its store has answered a moment ago";
 }
 
 // shows: operations/next-line-answer

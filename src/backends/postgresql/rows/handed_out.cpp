@@ -42,7 +42,10 @@ void HandedOut::begin(OutboxRows rows, std::int64_t queue) {
   const std::lock_guard lock(mutex_);
   rows_.emplace(std::move(rows));
   queue_ = queue;
-  asTheyAre_.clear();
+  takeNoMark_.clear();
+  takeNoWord_.clear();
+  notNow_.clear();
+  ++shape_;
 }
 
 void HandedOut::end() {
@@ -83,6 +86,7 @@ HandedOut::Marks HandedOut::marksFor(const storage::WriteSet& writes) const {
   const std::lock_guard lock(mutex_);
   if (!rows_) return {};
   Marks marks;
+  marks.shape = shape_;
   marks.positions.assign(writes.acknowledged().begin(), writes.acknowledged().end());
   const Places places = find(marks.positions);
   std::vector<std::string> sent;
@@ -92,12 +96,13 @@ HandedOut::Marks HandedOut::marksFor(const storage::WriteSet& writes) const {
     const auto letter = dead.find(id);
     if (letter == dead.end())
       sent.push_back(id);
-    else if (!asTheyAre_.contains(id))
+    else if (!takeNoMark_.contains(id))
       died.push_back(letter->second);
   }
   std::vector<OutboxFailure> shown;
   for (auto& [id, attempt] : tried)
-    if (isRow(id) && !asTheyAre_.contains(id)) shown.push_back(std::move(attempt));
+    if (isRow(id) && !takeNoWord_.contains(id) && !takeNoMark_.contains(id) && !notNow_.contains(id))
+      shown.push_back(std::move(attempt));
   for (const OutboxFailure& each : died) marks.died.push_back(each.id);
   if (!sent.empty()) marks.commands.push_back(rows_->sent(sent));
   if (!died.empty()) marks.commands.push_back(rows_->dead(died));
@@ -116,6 +121,7 @@ HandedOut::Marks HandedOut::marksFor(const storage::WriteSet& writes) const {
 HandedOut::Marks HandedOut::marksFor(std::span<const std::int64_t> positions) const {
   const std::lock_guard lock(mutex_);
   Marks marks;
+  marks.shape = shape_;
   marks.positions.assign(positions.begin(), positions.end());
   Places places = find(positions);
   if (!places.rows.empty()) marks.commands.push_back(rows_->sent(places.rows));
@@ -127,22 +133,35 @@ HandedOut::Marks HandedOut::marksFor(std::span<const std::int64_t> positions) co
 
 bool HandedOut::leaveAsItIs(const Marks& marks, std::size_t command) {
   const bool isOfDead = !marks.died.empty() && command + 1 == marks.ofRows;
-  const std::vector<std::string>& ids = isOfDead ? marks.died : marks.shown;
-  if ((!isOfDead && command < marks.ofRows) || ids.empty()) return false;
-  leaveAsTheyAre(ids);
+  if (isOfDead) {
+    leaveAsTheyAre(marks.died);
+    return true;
+  }
+  if (command < marks.ofRows || marks.shown.empty()) return false;
+  const std::lock_guard lock(mutex_);
+  takeNoWord_.insert(marks.shown.begin(), marks.shown.end());
+  return true;
+}
+
+bool HandedOut::leaveOutOnce(const Marks& marks, std::size_t command) {
+  if (command < marks.ofRows || marks.shown.empty()) return false;
+  const std::lock_guard lock(mutex_);
+  notNow_.insert(marks.shown.begin(), marks.shown.end());
   return true;
 }
 
 void HandedOut::leaveAsTheyAre(const std::vector<std::string>& ids) {
   const std::lock_guard lock(mutex_);
-  asTheyAre_.insert(ids.begin(), ids.end());
+  takeNoMark_.insert(ids.begin(), ids.end());
 }
 
-bool HandedOut::renew(OutboxRows rows) {
+bool HandedOut::renew(OutboxRows rows, std::size_t shapeOfMarks) {
   const std::lock_guard lock(mutex_);
-  if (rows_ && rows_->isAs(rows)) return false;
-  rows_.emplace(std::move(rows));
-  return true;
+  if (!rows_ || !rows_->isAs(rows)) {
+    rows_.emplace(std::move(rows));
+    ++shape_;
+  }
+  return shapeOfMarks != shape_;
 }
 
 Result<void> HandedOut::committed(Connection& connection, const Marks& marks, const Answer* answers) {
@@ -153,6 +172,7 @@ Result<void> HandedOut::committed(Connection& connection, const Marks& marks, co
 
 Result<void> HandedOut::committed(Connection& connection, const Marks& marks, std::int64_t changed) {
   const std::lock_guard lock(mutex_);
+  notNow_.clear();
   for (const std::int64_t position : marks.positions) {
     const auto place = handedOut_.find(position);
     const auto* id = place == handedOut_.end() ? nullptr : std::get_if<std::string>(&place->second);

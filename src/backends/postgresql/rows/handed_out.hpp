@@ -45,22 +45,25 @@ class HandedOut {
     std::vector<std::string> died;  // of these, the dead ones, which are marked last
     std::vector<std::string> shown;
     std::vector<std::int64_t> positions;
+    std::size_t shape = 0;  // of the table, as of which they were made
   };
   Marks marksFor(const storage::WriteSet& writes) const;
   /// The same for messages that are acknowledged without a transaction of their store.
   Marks marksFor(std::span<const std::int64_t> positions) const;
-  /// A command of these was refused, or waited too long for a lock. True: it was the word of a failure, which people
-  /// see in the row, and from now on the row is left as it is: the commit can be tried again without that word. A dead
-  /// row that waits like this is known by its dead letter, and not delivered again.
+  /// A command of these was refused. True: it was the word of a failure, which people see in the row, and from now on
+  /// the row gets none: the commit can be tried again. A dead row that waits like this is known by its dead letter, and
+  /// not delivered again.
   bool leaveAsItIs(const Marks& marks, std::size_t command);
+  /// A command of these waited too long for a lock. True: it was the word of an attempt, which is left out once.
+  bool leaveOutOnce(const Marks& marks, std::size_t command);
   /// Rows that a former term has left so.
   void leaveAsTheyAre(const std::vector<std::string>& ids);
   /// Whether such a failure may come from a change of the table.
   static bool mayHaveChanged(std::string_view sqlState) noexcept {
     return sqlState.starts_with("42") || sqlState.starts_with("22");
   }
-  /// The table as it is now. False: that is known.
-  bool renew(OutboxRows rows);
+  /// The table as it is now. False: the marks were made for it.
+  bool renew(OutboxRows rows, std::size_t shapeOfMarks = 0);
   /// The marks' commit has landed, and has changed `changed` rows. A row that is gone is no failure.
   ///
   /// Errors:  configurationRefused   a row waits as before, and would be delivered again and again
@@ -95,7 +98,11 @@ class HandedOut {
   std::int64_t queue_ = 0;
   std::map<std::int64_t, Place> handedOut_;  // by position
   std::map<std::int64_t, Place> former_;     // handed out by the attachment before
-  std::set<std::string> asTheyAre_;          // ids of rows that take no word of a failure
+  std::size_t shape_ = 0;                    // counts the changes of the table
+  // Ids of rows that take no mark of their death, that take no word of an attempt, and that get none this time.
+  std::set<std::string> takeNoMark_;
+  std::set<std::string> takeNoWord_;
+  std::set<std::string> notNow_;
 };
 
 }  // namespace tenure::postgresql

@@ -67,12 +67,12 @@ std::string putBackSql(const OutboxShape& shape) {
     sql += ", back AS (UPDATE " + shape.table + " AS r SET " + status + " = " + shape.waiting +
            (attempts == nullptr ? "" : ", " + attempts->sql + " = 0") +
            (number == nullptr || number->isNotNull || !number->mayUpdate ? "" : ", " + number->sql + " = NULL") +
-           " FROM letter WHERE r." + id + " = " + letterId + " AND r." + status + " = " + shape.dead + " RETURNING r." +
-           id + " AS id)";
+           " FROM letter WHERE r." + id + " = " + letterId + " AND r." + status + " IN (" + shape.dead + ", " +
+           shape.waiting + ") RETURNING r." + id + " AS id)";
     isAbsent = " WHERE NOT EXISTS (SELECT FROM back WHERE back.id = " + letterId + ")";
   }
   return sql + " INSERT INTO " + shape.table + "(" + columns + ") OVERRIDING SYSTEM VALUE SELECT " + values +
-         " FROM letter" + isAbsent;
+         " FROM letter" + isAbsent + (shape.hasStatus() ? "" : " ON CONFLICT DO NOTHING");  // one that took no mark
 }
 
 }  // namespace

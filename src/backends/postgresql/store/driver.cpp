@@ -379,16 +379,18 @@ Error Driver::rowLocked(Connection& connection, const Failure& failure) {
 std::optional<Error> Driver::markFailed(Connection& connection, const Failure& failure, std::size_t mark,
                                         const HandedOut::Marks& marks) {
   const bool isLocked = isLockTimeout(failure.sqlState);
-  const bool isRefused = !isOfStore(failure.sqlState) && meaningOf(failure.sqlState) != Errc::permissionDenied;
-  if (!isLocked && !isRefused) return std::nullopt;
+  if (!isLocked && isOfStore(failure.sqlState)) return std::nullopt;
   if (!isLocked && handedOut_->mayHaveChanged(failure.sqlState)) {
     Result<OutboxShape> shape = shapeOf(connection, *options_.table);
     if (!shape) return shape.error();
-    if (handedOut_->renew(OutboxRows(*std::move(shape)))) return Error{Errc::transactionConflict, failure.error.detail};
+    if (handedOut_->renew(OutboxRows(*std::move(shape)), marks.shape))
+      return Error{Errc::transactionConflict, failure.error.detail};
   }
-  if (mark < marks.ofRows && marks.rows.size() > 1) return Error{Errc::commitRefused, failure.error.detail};
-  if (handedOut_->leaveAsItIs(marks, mark)) return Error{Errc::transactionConflict, failure.error.detail};
-  return isLocked ? rowLocked(connection, failure) : Error{Errc::commitRefused, failure.error.detail};
+  if (isLocked && handedOut_->leaveOutOnce(marks, mark)) return Error{Errc::transactionConflict, failure.error.detail};
+  if (isLocked) return rowLocked(connection, failure);
+  const bool isAlone = mark >= marks.ofRows || marks.rows.size() <= 1;
+  if (isAlone && handedOut_->leaveAsItIs(marks, mark)) return Error{Errc::transactionConflict, failure.error.detail};
+  return Error{Errc::commitRefused, failure.error.detail};
 }
 
 Result<Committed> Driver::failed(Connection& connection, const Failure& failure, const Places& places, bool isGuess,
