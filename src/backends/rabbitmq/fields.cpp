@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <deque>
@@ -19,7 +20,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int deepest = 32;  // of arrays and tables within each other
+constexpr int deepest = 32;               // of arrays and tables within each other
+constexpr std::size_t longestMember = 255;  // of a member of a table
 constexpr const char* bytesMark = "$bytes";
 constexpr const char* decimalMark = "$decimal";
 constexpr const char* timestampMark = "$timestamp";
@@ -157,9 +159,11 @@ std::optional<amqp_field_value_t> FieldWriter::Kept::fieldOf(char kind, std::str
     return true;
   };
   const auto setReal = [&](auto& place) {
+    using Real = std::remove_reference_t<decltype(place)>;
     const auto number = numberIn<double>(text);
-    if (number) place = static_cast<std::remove_reference_t<decltype(place)>>(*number);
-    return number.has_value();
+    if (!number || !std::isfinite(static_cast<Real>(*number))) return false;  // a broker takes no other
+    place = static_cast<Real>(*number);
+    return true;
   };
   const auto setUnsigned = [&](std::uint64_t& place) {
     const auto number = numberIn<std::uint64_t>(text);
@@ -213,7 +217,7 @@ std::optional<amqp_field_value_t> FieldWriter::Kept::fieldOf(const json& value, 
     case json::value_t::number_float: {
       amqp_field_value_t field = fieldOfKind(AMQP_FIELD_KIND_F64);
       field.value.f64 = value.get<double>();
-      return field;
+      return std::isfinite(field.value.f64) ? std::optional(field) : std::nullopt;
     }
     case json::value_t::string: {
       amqp_field_value_t field = fieldOfKind(AMQP_FIELD_KIND_UTF8);
@@ -244,7 +248,7 @@ std::optional<amqp_field_value_t> FieldWriter::Kept::tableOf(const json& value, 
   std::vector<amqp_table_entry_t> entries;
   for (const auto& [name, each] : value.items()) {
     const auto field = fieldOf(each, depth + 1);
-    if (!field) return std::nullopt;
+    if (!field || name.size() > longestMember) return std::nullopt;
     entries.push_back({keep(name), *field});
   }
   std::vector<amqp_table_entry_t>& kept = tables.emplace_back(std::move(entries));

@@ -125,6 +125,9 @@ void addProperties(const Properties& properties, const std::string& groupHeader,
   if (!kinds.empty()) headers.emplace_back(kindsHeader, kinds.dump());
 }
 
+/// By these a broker sends copies to other queues: they have been sent.
+bool isForCopies(std::string_view header) noexcept { return header == "CC" || header == "BCC"; }
+
 /// What a message brings along from a broker; empty where it does not, or where it cannot be read.
 std::map<std::string, char, std::less<>> kindsIn(const Headers& headers) {
   std::map<std::string, char, std::less<>> kinds;
@@ -171,9 +174,9 @@ OutgoingProperties::OutgoingProperties(const NewMessage& message, const Publicat
         {bytesOf(name), kind == kinds.end() ? stringField(value) : fields_.fieldOf(kind->second, value)});
   };
   // Always there, so that a header of the producer's with this name is not taken for it.
-  add(groupHeader, message.group.value);
+  entries_.push_back({bytesOf(groupHeader), stringField(message.group.value)});
   for (const auto& [name, value] : message.headers)
-    if (!isForTheSink(name)) add(name, value);
+    if (!isForTheSink(name) && !(isForCopies(name) && kinds.contains(name))) add(name, value);
   properties_._flags =
       AMQP_BASIC_HEADERS_FLAG | AMQP_BASIC_DELIVERY_MODE_FLAG | AMQP_BASIC_MESSAGE_ID_FLAG | AMQP_BASIC_TIMESTAMP_FLAG;
   properties_.headers = {static_cast<int>(entries_.size()), entries_.data()};

@@ -120,7 +120,8 @@ Result<void> Follower::open(const std::filesystem::path& path, const FollowedFil
   file_ = file;
   position_ = from;
   position_.path = path_.string();  // the name that is followed
-  former_ = withoutRotation(std::filesystem::canonical(path, ignored));
+  const std::filesystem::path real = std::filesystem::canonical(path, ignored);
+  former_ = path == path_ ? real : withoutRotation(real);
   tail_.clear();
   buffer_.clear();
   isAtEnd_ = true;  // so that it is looked at before it is read
@@ -209,8 +210,9 @@ std::optional<Follower::Found> Follower::successor() const {
 
 std::optional<Follower::Found> Follower::find(const FollowedFile& from) const {
   if (auto found = lookAt(path_); found && isSameFile(found->file, from)) return found;
+  // Without a time of birth an inode may be another file's by now: only one of our names is believed.
   for (const Found& each : neighbours())
-    if (isSameFile(each.file, from)) return each;
+    if (isSameFile(each.file, from) && (from.bornAt != 0 || isOfOurs(each.path))) return each;
   return std::nullopt;
 }
 

@@ -51,9 +51,9 @@ bool Steering::read(Ticket ticket, const Result<Node>& node) {
 void Steering::take(const Node& node) {
   watch_.answered = true;
   std::optional<HandoverRequest> request = parseHandoverRequest(node.data);
+  scheduled_.reset();
   if (request && request->term == at_.token() && at_.now.wall <= request->until)
     return pursue({*std::move(request), true});
-  scheduled_.reset();
   if (!target_ || !target_->written || isHonoured_) return;
   at_.tell(HandoverCancelled{target_->request.by}, at_.token());
   target_.reset();

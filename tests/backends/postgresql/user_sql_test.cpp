@@ -89,9 +89,21 @@ TEST_F(UserSql, Row31WhatIsNoTextIsRefusedByATextColumnAndTheTransactionGoesOn) 
     const auto result = run("INSERT INTO ledger VALUES(:id, 1)", std::vector<SqlParameter>{{":id", text}});
 
     ASSERT_THAT(result, failsWith(Errc::commitRefused));
-    EXPECT_THAT(result.error().detail, HasSubstr("invalid byte sequence for encoding"));
+    EXPECT_THAT(result.error().detail, HasSubstr("is no text, and its place takes text"));
     EXPECT_THAT(transaction_->status(), succeeds());
   }
+}
+
+// shows: exactly-once/no-text
+TEST_F(UserSql, Row31WhatIsNoTextIsTakenForNoNumberWhateverItsLength) {
+  for (const char* type : {"int", "bigint", "numeric", "uuid", "timestamptz", "boolean", "jsonb", "int[]"})
+    for (const std::size_t length : {1U, 4U, 8U, 16U}) {
+      const std::vector<SqlParameter> values{{":v", std::string(length, '\xff')}};
+      EXPECT_THAT(run("SELECT :v::" + std::string(type), values), failsWith(Errc::commitRefused)) << type << length;
+      EXPECT_THAT(transaction_->sql()->write("SELECT :v::" + std::string(type), values),
+                  failsWith(Errc::commitRefused));
+    }
+  EXPECT_THAT(run("SELECT 1"), succeeds());
 }
 
 // shows: exactly-once/no-text

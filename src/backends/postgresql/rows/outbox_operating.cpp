@@ -71,8 +71,11 @@ std::string putBackSql(const OutboxShape& shape) {
            shape.waiting + ") RETURNING r." + id + " AS id)";
     isAbsent = " WHERE NOT EXISTS (SELECT FROM back WHERE back.id = " + letterId + ")";
   }
+  // One that took no mark is there.
+  const bool mayBeThere = !shape.hasStatus() && shape.hasUniqueIds;
+  const std::string putAgain = mayBeThere ? " ON CONFLICT (" + id + ") DO NOTHING" : "";
   return sql + " INSERT INTO " + shape.table + "(" + columns + ") OVERRIDING SYSTEM VALUE SELECT " + values +
-         " FROM letter" + isAbsent + (shape.hasStatus() ? "" : " ON CONFLICT DO NOTHING");  // one that took no mark
+         " FROM letter" + isAbsent + putAgain;
 }
 
 }  // namespace

@@ -149,6 +149,8 @@ Result<std::vector<SqlRow>> OpenTransaction::execute(std::string_view sql, std::
   ready();
   placeStatementPoint();
   placeMark();
+  if (holdsNoText(*statement))
+    if (const Result<void> fit = probe(*statement); !fit) return fit.error();
   Exchange exchange = send(std::move(*statement));
   if (!exchange) return undoStatement(*exchange.failure);
   isNothingBehindMark_ = false;
@@ -156,13 +158,22 @@ Result<std::vector<SqlRow>> OpenTransaction::execute(std::string_view sql, std::
   return rowsOf(exchange.answers.back());
 }
 
+Result<void> OpenTransaction::probe(const Command& statement) {
+  Command prepare{SqlText("PREPARE tenure_probe AS " + std::string(statement.sql)), {}, true, true};
+  const Exchange prepared = send(std::move(prepare));
+  if (!prepared) return undoStatement(*prepared.failure);
+  const Exchange asked = connection_->exchange(std::vector{typesOfProbe(), command("DEALLOCATE tenure_probe")});
+  if (!asked) return end(asked.error());
+  return judgeTypes(statement, asked.answers[0]);
+}
+
 Result<void> OpenTransaction::write(std::string_view sql, std::span<const SqlParameter> parameters) {
-  if (!driver_.mayGuess()) {
+  Result<Command> statement = userCommand(driver_.translations(), sql, parameters);
+  if (!statement) return statement.error();
+  if (!driver_.mayGuess() || holdsNoText(*statement)) {
     const Result<std::vector<SqlRow>> rows = execute(sql, parameters);
     return rows ? Result<void>{} : rows.error();
   }
-  Result<Command> statement = userCommand(driver_.translations(), sql, parameters);
-  if (!statement) return statement.error();
   ready();
   for (const Parameter& parameter : statement->parameters) keptBytes_ += parameter.bytes ? parameter.bytes->size() : 0;
   kept_.push_back(std::move(*statement));

@@ -70,6 +70,8 @@ class OpenTransaction final : public storage::ISqlTransaction {
   /// The place of a command among those that were kept back; negative: it passes the fence.
   std::int64_t placeOf(const Failure& failure) const noexcept;
   Result<void> flush();
+  /// Asks what types the parameters of a statement have. Errors as judgeTypes(), and as the statement itself.
+  Result<void> probe(const Command& statement);
   Result<void> requireConnection();
   /// The transaction cannot go on: from here on everybody hears `why`.
   Error end(Error why);

@@ -250,6 +250,35 @@ Result<Command> userCommand(Translations& translations, std::string_view sql,
   return command;
 }
 
+namespace {
+
+bool isNoText(const Parameter& parameter) noexcept {
+  return parameter.type == TypeId::unknown && parameter.isBinary && parameter.bytes;
+}
+
+}  // namespace
+
+bool holdsNoText(const Command& command) noexcept {
+  return std::ranges::any_of(command.parameters, [](const Parameter& each) { return isNoText(each); });
+}
+
+Command typesOfProbe() {
+  return command(
+      "SELECT type::oid::bigint, format_type(type::oid, NULL) FROM pg_prepared_statements AS p,"
+      " unnest(p.parameter_types) WITH ORDINALITY AS given(type, place) WHERE p.name = 'tenure_probe' ORDER BY place");
+}
+
+Result<void> judgeTypes(const Command& command, const Answer& types) {
+  for (std::size_t i = 0; i < command.parameters.size(); ++i) {
+    const int row = static_cast<int>(i);
+    if (!isNoText(command.parameters[i]) || row >= types.rows()) continue;
+    if (types.integer(row, 0) == static_cast<std::int64_t>(TypeId::bytes)) continue;
+    return Error{Errc::commitRefused, "parameter " + std::to_string(i + 1) + " is no text, and its place takes " +
+                                          types.text(row, 1) + ": only bytea holds any bytes"};
+  }
+  return {};
+}
+
 std::vector<SqlRow> rowsOf(const Answer& answer) {
   std::vector<SqlRow> rows;
   for (int row = 0; row < answer.rows(); ++row) {

@@ -53,6 +53,14 @@ class Translations {
 /// Errors:  invalidArgument  as Translations::of(), or a parameter that has no value
 Result<Command> userCommand(Translations& translations, std::string_view sql, std::span<const SqlParameter> parameters);
 
+/// Whether one of its values is no text although it was given as one. Only a bytea takes that: in binary form a number
+/// of the right length would be taken for a number.
+bool holdsNoText(const Command& command) noexcept;
+/// The types of the parameters of what was prepared as tenure_probe, in their order: numbers and names.
+Command typesOfProbe();
+/// Errors: commitRefused  a value that is no text, in the place of another type than bytea
+Result<void> judgeTypes(const Command& command, const Answer& types);
+
 /// Of an answer with text results.
 std::vector<SqlRow> rowsOf(const Answer& answer);
 

@@ -163,6 +163,7 @@ class Spool final : public ISpool {
     const Result<void> goesOn = opened->connection->run("UPDATE tenure_queue SET last = max(last, ?1)", figures().last);
     if (!goesOn) return goesOn;
     *opened = {};  // its journal is part of the file then
+    keepOwner(options_.file, anew.file);
     const Result<std::filesystem::path> aside = setAside(options_.file);
     if (!aside) return aside.error();
     opened = openSpoolFile(options_);

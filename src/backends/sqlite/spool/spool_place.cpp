@@ -47,16 +47,6 @@ Result<void> judge(const std::filesystem::path& file, const struct stat& about, 
                                            ": a file with messages has to be its user's own"};
 }
 
-Result<void> makePrivate(const std::filesystem::path& file, bool isOperators) {
-  const std::optional<struct stat> about = lookAt(file);
-  if (!about) return {};
-  if (Result<void> ours = judge(file, *about, isOperators); !ours) return ours;
-  const bool mayOthers = (about->st_mode & 0077U) != 0;
-  if (mayOthers && about->st_uid == ::geteuid() && ::chmod(file.c_str(), forItsUser) != 0)
-    return systemError(file, "its mode cannot be set to 0600");
-  return {};
-}
-
 Result<void> make(const std::filesystem::path& file) {
   const int made = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, forItsUser);
   if (made < 0) return errno == EEXIST ? Result<void>{} : systemError(file, "it cannot be made");
@@ -66,7 +56,22 @@ Result<void> make(const std::filesystem::path& file) {
 
 }  // namespace
 
-Result<void> keepPrivate(const std::filesystem::path& file) { return makePrivate(file, false); }
+Result<void> keepPrivate(const std::filesystem::path& file, bool isOperators) {
+  const std::optional<struct stat> about = lookAt(file);
+  if (!about) return {};
+  if (Result<void> ours = judge(file, *about, isOperators); !ours) return ours;
+  const bool mayOthers = (about->st_mode & 0077U) != 0;
+  if (mayOthers && about->st_uid == ::geteuid() && ::chmod(file.c_str(), forItsUser) != 0)
+    return systemError(file, "its mode cannot be set to 0600");
+  return {};
+}
+
+void keepOwner(const std::filesystem::path& of, const std::filesystem::path& made) noexcept {
+  const std::optional<struct stat> about = lookAt(of);
+  if (!about || ::geteuid() != 0) return;
+  for (const char* part : {"", "-wal", "-shm", "-journal"})
+    static_cast<void>(!::lchown((made.string() + part).c_str(), about->st_uid, about->st_gid));
+}
 
 Result<SpoolPlace> SpoolPlace::enter(const std::filesystem::path& file, bool mayCreate) {
   OpenPlaces& places = openPlaces();
@@ -74,7 +79,7 @@ Result<SpoolPlace> SpoolPlace::enter(const std::filesystem::path& file, bool may
   if (mayCreate && !lookAt(file))
     if (const Result<void> made = make(file); !made) return made.error();
   for (const char* part : {"", "-wal", "-shm", "-journal"})
-    if (const Result<void> ours = makePrivate(file.string() + part, !mayCreate); !ours) return ours.error();
+    if (const Result<void> ours = keepPrivate(file.string() + part, !mayCreate); !ours) return ours.error();
   SpoolPlace place;
   const std::optional<struct stat> about = lookAt(file);
   if (!about) return place;

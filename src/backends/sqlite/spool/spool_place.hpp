@@ -20,8 +20,10 @@ namespace tenure::sqlite {
 /// An absent one is well.
 ///
 /// Errors:  configurationRefused  a link, or no regular file
-///          permissionDenied      another user's
-Result<void> keepPrivate(const std::filesystem::path& file);
+///          permissionDenied      another user's; an operator who is root may look into any
+Result<void> keepPrivate(const std::filesystem::path& file, bool isOperators);
+/// Root's work on another user's spool leaves it to that user.
+void keepOwner(const std::filesystem::path& of, const std::filesystem::path& made) noexcept;
 
 /// Threads: any; those of this process keep each other out.
 class SpoolPlace {

@@ -97,8 +97,11 @@ Result<void> ensureTables(Connection& connection) {
                                                std::to_string(spoolVersion)};
 }
 
-/// Empty where it cannot be read or is empty.
+/// Empty where it cannot be read, is empty, or is no regular file: to open what a link leads to might end the locks of
+/// an open spool.
 std::string headOf(const std::filesystem::path& file) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(file, ignored))) return {};
   std::ifstream in(file, std::ios::binary);
   std::array<char, magic.size()> head{};
   in.read(head.data(), head.size());
@@ -248,11 +251,11 @@ bool isHeld(const std::filesystem::path& file) {
   return is;
 }
 
-Result<void> finishReplacement(const std::filesystem::path& file) {
+Result<void> finishReplacement(const std::filesystem::path& file, bool isOperators) {
   const std::filesystem::path anew = replacementOf(file);
   std::error_code ignored;
   if (SpoolPlace::isHeld(anew)) return {};  // this process saves a damaged file into it
-  if (Result<void> ours = keepPrivate(anew); !ours) return ours;
+  if (Result<void> ours = keepPrivate(anew, isOperators); !ours) return ours;
   if (!std::filesystem::exists(anew, ignored) || isHeld(anew)) return {};  // another process does
   if (std::filesystem::exists(file, ignored))
     for (const char* part : {"-wal", "-shm", "-journal", ""}) std::filesystem::remove(anew.string() + part, ignored);
@@ -266,7 +269,8 @@ Result<void> finishReplacement(const std::filesystem::path& file) {
 std::filesystem::path replacementOf(const std::filesystem::path& file) { return file.string() + ".new"; }
 
 Result<SpoolFile> openSpoolFile(const SpoolOptions& options) {
-  if (const Result<void> finished = finishReplacement(options.file); !finished) return finished.error();
+  if (const Result<void> finished = finishReplacement(options.file, !options.create); !finished)
+    return finished.error();
   Result<SpoolPlace> place = SpoolPlace::enter(options.file, options.create);
   if (!place) return place.error();
   if (isText(headOf(options.file)) && !headOf(options.file).starts_with(magic.substr(0, magic.size() - 1)))

@@ -100,7 +100,8 @@ class RelayKills : public testing::TestWithParam<const char*> {
         const std::size_t place = next++ % (2 * relaySteps.size());
         produceMore();
         const std::string when = place % 2 == 0 ? "before " : "after ";
-        line.push_back(start(when + std::string(relaySteps[place / 2]), 1 + static_cast<int>(next / 28)));
+        const int time = 1 + static_cast<int>((next - 1) / (2 * relaySteps.size()));
+        line.push_back(start(when + std::string(relaySteps[place / 2]), time));
       }
       std::erase_if(line, [](Program& replica) { return replica.waitForEnd(0ms).has_value(); });
       pauseBetweenLooks();
