@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int deepest = 32;               // of arrays and tables within each other
+constexpr int deepest = 32;                 // of arrays and tables within each other
 constexpr std::size_t longestMember = 255;  // of a member of a table
 constexpr const char* bytesMark = "$bytes";
 constexpr const char* decimalMark = "$decimal";

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <set>
 #include <utility>
 
@@ -164,7 +165,7 @@ Result<std::optional<Line>> Follower::next() {
 Result<bool> Follower::look() {
   if (file_ >= 0 && wasCut()) {
     tell_(path_.string() + ": it was cut at byte " + std::to_string(position_.offset) + " or before, and begins anew");
-    position_.cutAt = systemClock().wallNow();
+    position_.cutAt = std::max(systemClock().wallNow(), position_.cutAt + std::chrono::milliseconds{1});
     position_.offset = 0;
     position_.head.clear();
     tail_.clear();
