@@ -27,7 +27,7 @@ class ILeaderCareer {
   virtual ~ILeaderCareer() = default;
 
   /// Find out whether a term could begin here: called when this replica begins to stand by behind others. Keep nothing
-  /// open. The limits, and what it throws, are those of `prepare`.
+  /// open. Its time limit and its exceptions are those of `prepare`.
   virtual void check(const std::stop_token& stop) { static_cast<void>(stop); }
 
   /// Get ready: called when this replica becomes the next in line, so that the election finds files open and caches
@@ -41,8 +41,8 @@ class ILeaderCareer {
 
   /// Whether what `prepare` has opened still serves: called every few seconds while this replica is the next in line,
   /// and when it is offered the leadership, before it accepts. Ask the store, and open anew what has died; leave
-  /// caches as they are. An answer to an offer is awaited for half a second. What it throws, and its stop, are as those
-  /// of `prepare`.
+  /// caches as they are. An answer to an offer is awaited for half a second. Its exceptions and its stop token are used
+  /// as in `prepare`.
   virtual void confirm(const std::stop_token& stop) { static_cast<void>(stop); }
 
   /// The term begins: claim at the stores first, then read state. Nothing read before the claim may be trusted.

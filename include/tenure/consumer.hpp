@@ -224,9 +224,9 @@ struct ConsumerOptions {
   /// record in the store, and each leader waits until an operator resumes the consumer (`tenure queue resume`,
   /// IStoreAdmin::resume). 0: nothing stops it.
   std::size_t deadLetterLimit = 20;
-  /// A leader whose store or source leaves it without an answer for so long hands over to a standby that can reach its
-  /// own (Term::seekRelief), and stays where there is none: counted from the first question that was not answered,
-  /// whatever was tried since. What takes longer by itself (a statement) is an outage, too.
+  /// A leader whose store or source has not answered for this long hands over to a standby that can reach its own
+  /// (Term::seekRelief); without such a standby it keeps the leadership. The time counts from the first request that
+  /// had no answer; later attempts do not restart it. A statement that runs longer than this counts as an outage, too.
   std::chrono::milliseconds outageLimit{10'000};
   /// The longest wait for messages in one `execute`; a wake-up ends it at once.
   std::chrono::milliseconds idleWait{1'000};

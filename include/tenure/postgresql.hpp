@@ -75,8 +75,8 @@ struct OutboxTable {
 
 /// What is empty or 0 is left to libpq: its environment variables, then its defaults.
 struct Options {
-  /// Names or addresses, several separated by commas and tried in turn, each with a port of its own behind a colon
-  /// where it is not `port`; a folder for a Unix socket.
+  /// One or more names or addresses, separated by commas and tried in turn; `port` holds for each that has no `:port`
+  /// of its own. A folder for a Unix socket.
   std::string host;
   std::uint16_t port = 0;
   std::string database;

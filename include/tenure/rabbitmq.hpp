@@ -114,8 +114,8 @@ struct Publishing {
 };
 
 struct Options {
-  /// Or several of one cluster, separated by commas and tried in turn, each with a port of its own behind a colon where
-  /// it is not `port`.
+  /// One or more nodes of one cluster, separated by commas and tried in turn; `port` holds for each that has no `:port`
+  /// of its own.
   std::string host = "localhost";
   std::uint16_t port = 0;  // 0: 5672, with TLS 5671
   std::string virtualHost = "/";

@@ -15,8 +15,9 @@
 
 namespace tenure {
 
-/// NULL, integer, real, text, or bytes. A text that is not UTF-8, or holds a NUL, is whatever its place takes: bytes
-/// where those are wanted, and refused by a column of text (commitRefused). Bytes keep everything and equal no text.
+/// NULL, integer, real, text, or bytes. A string that is not UTF-8, or holds a NUL, is stored as bytes where the
+/// parameter is of bytes, and is refused (commitRefused) where it is of text. Bytes are stored unchanged, and equal no
+/// text.
 using SqlValue = std::variant<std::monostate, std::int64_t, double, std::string, std::vector<std::byte>>;
 using SqlRow = std::vector<SqlValue>;
 /// A named parameter, with its colon: {":id", …}.

@@ -52,7 +52,7 @@ struct Failure {
   Error error;
 };
 
-/// What a standby calls: ILeaderCareer::check, prepare or confirm.
+/// The methods of ILeaderCareer that are called on a standby.
 enum class Look { check, prepare, confirm };
 
 /// How a phase came home.

@@ -20,8 +20,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int deepest = 32;                 // of arrays and tables within each other
-constexpr std::size_t longestMember = 255;  // of a member of a table
+constexpr int deepest = 32;                 // levels of nested arrays and tables
+constexpr std::size_t longestMember = 255;  // bytes in the name of a table's member
 constexpr const char* bytesMark = "$bytes";
 constexpr const char* decimalMark = "$decimal";
 constexpr const char* timestampMark = "$timestamp";
@@ -257,7 +257,7 @@ std::optional<amqp_field_value_t> FieldWriter::Kept::tableOf(const json& value, 
   return field;
 }
 
-/// What JSON has no word for.
+/// The AMQP value that an object with one mark stands for (bytes, a decimal): JSON has no type for it.
 std::optional<amqp_field_value_t> FieldWriter::Kept::markedOf(const json& value) {
   if (value.size() != 1) return std::nullopt;
   const std::string mark = value.begin().key();

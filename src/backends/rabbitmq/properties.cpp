@@ -128,7 +128,7 @@ void addProperties(const Properties& properties, const std::string& groupHeader,
 /// By these a broker sends copies to other queues: they have been sent.
 bool isForCopies(std::string_view header) noexcept { return header == "CC" || header == "BCC"; }
 
-/// What a message brings along from a broker; empty where it does not, or where it cannot be read.
+/// The kinds of headers that a message from a broker carries; empty where it carries none, or none that can be read.
 std::map<std::string, char, std::less<>> kindsIn(const Headers& headers) {
   std::map<std::string, char, std::less<>> kinds;
   for (const auto& [name, value] : headers) {

@@ -26,7 +26,7 @@ struct Properties {
   std::optional<std::uint64_t> timestamp;  // seconds since 1970, as AMQP has it
   Headers named;                           // the other properties, by the names of propertyHeaders
   Headers headers;                         // strings as they are, all others as text (fields.hpp)
-  /// Of those that are no strings and the publisher's: the letters of their kinds, by their names.
+  /// The kinds (AMQP's letters) of the publisher's headers that are no strings, by the header's name.
   std::map<std::string, char, std::less<>> kinds;
   /// Of those headers, the names of the broker's: they tell of a delivery and not of the message.
   std::set<std::string, std::less<>> ofTheBroker;

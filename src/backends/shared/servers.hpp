@@ -70,7 +70,7 @@ std::vector<Options> eachServer(const Options& options) {
   return all;
 }
 
-/// Of a list: which of its servers is reached, and why others are not. `connect` answers for one of them.
+/// Tells for each server of a list whether it can be reached, and if not, why. `connect` tries one server.
 template <class Options, class Connect>
 void lookAtServers(const Options& options, Inspection& found, const Connect& connect) {
   const std::vector<Options> all = eachServer(options);

@@ -145,7 +145,7 @@ NewMessage asRequeued(const Message& message, bool toBroker) {
     if (name == numberHeader) name = messages::pastNumberHeader;
   const auto seconds = std::chrono::floor<std::chrono::seconds>(message.enqueuedAt.time_since_epoch()).count();
   if (toBroker) again.headers.emplace_back(timestampHeader, std::to_string(seconds));
-  // What was kept safely may not be thrown away a few seconds later.
+  // With its expiration, the broker could drop the message again before it is consumed.
   std::erase_if(again.headers, [](const auto& header) { return header.first == expirationHeader; });
   return again;
 }

@@ -56,7 +56,7 @@ bool isNameOf(std::string_view name, std::string_view base) {
   return name.starts_with(base) && (name.size() == base.size() || isRotatedName(name.substr(base.size())));
 }
 
-/// Of a name that log rotation has made: the log's own name.
+/// The log's own name, from a name that log rotation gave to an older file of it.
 std::filesystem::path withoutRotation(const std::filesystem::path& file) {
   const std::string name = file.filename().string();
   std::size_t end = name.size();

@@ -7,8 +7,8 @@
 /// shorter, or has other bytes where it was read already, was cut, and is read from its start; NULs at a line's
 /// beginning are the hole that a writer leaves who goes on at its old place, and are left out.
 ///
-/// Where the followed name is a link, as with the logs of containers, rotated files are looked for beside the file that
-/// it leads to as well.
+/// Where the followed name is a link, as with the logs of containers, rotated files are looked for beside the link and
+/// beside its target.
 #pragma once
 
 #include <sys/stat.h>

@@ -40,12 +40,12 @@ class HandedOut {
   struct Marks {
     std::vector<Command> commands;
     std::size_t ofTable = 0;        // the number of commands that write to the user's table: they come first
-    std::size_t ofRows = 0;         // of these, the ones that mark rows; behind them, the one that shows attempts
-    std::vector<std::string> rows;  // ids of those that are marked
-    std::vector<std::string> died;  // of these, the dead ones, which are marked last
+    std::size_t ofRows = 0;         // of those, the ones that mark rows; the command that shows attempts follows
+    std::vector<std::string> rows;  // ids of the marked rows
+    std::vector<std::string> died;  // ids of the dead rows among them, marked last
     std::vector<std::string> shown;
     std::vector<std::int64_t> positions;
-    std::size_t shape = 0;  // of the table, as of which they were made
+    std::size_t shape = 0;  // the version of the table's shape they were made for
   };
   Marks marksFor(const storage::WriteSet& writes) const;
   /// The same for messages that are acknowledged without a transaction of their store.

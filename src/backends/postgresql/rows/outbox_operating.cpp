@@ -71,7 +71,7 @@ std::string putBackSql(const OutboxShape& shape) {
            shape.waiting + ") RETURNING r." + id + " AS id)";
     isAbsent = " WHERE NOT EXISTS (SELECT FROM back WHERE back.id = " + letterId + ")";
   }
-  // One that took no mark is there.
+  // A row that could not be marked is still in the table.
   const bool mayBeThere = !shape.hasStatus() && shape.hasUniqueIds;
   const std::string putAgain = mayBeThere ? " ON CONFLICT (" + id + ") DO NOTHING" : "";
   return sql + " INSERT INTO " + shape.table + "(" + columns + ") OVERRIDING SYSTEM VALUE SELECT " + values +

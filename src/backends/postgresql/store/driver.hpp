@@ -137,7 +137,7 @@ class Driver final : public storage::IStoreDriver {
   };
   Result<storage::Committed> failed(Connection& connection, const Failure& failure, const Places& places, bool isGuess,
                                     const storage::Commit& commit, const HandedOut::Marks& marks);
-  /// Of a mark in the user's table. Nullopt: it is not the row's fault.
+  /// What the failed mark of a row in the user's table means for that row. Nullopt: the row is not the cause.
   std::optional<Error> markFailed(Connection& connection, const Failure& failure, std::size_t mark,
                                   const HandedOut::Marks& marks);
 

@@ -186,7 +186,7 @@ Parameter parameterOfUser(const SqlValue& value) {
     Parameter operator()(std::monostate) const { return {TypeId::unknown, true, std::nullopt}; }
     Parameter operator()(std::int64_t number) const { return parameterOf(number); }
     Parameter operator()(double number) const { return {TypeId::real, true, encoded(number)}; }
-    // What is no text goes in binary form: a bytea takes it as it is, and a text refuses it.
+    // A string that is no text is sent in binary form: a bytea parameter stores it unchanged, a text refuses it.
     Parameter operator()(const std::string& text) const { return {TypeId::unknown, !isText(text), text}; }
     Parameter operator()(const std::vector<std::byte>& bytes) const {
       return parameterOf(Blob{{reinterpret_cast<const char*>(bytes.data()), bytes.size()}});

@@ -53,8 +53,8 @@ class Translations {
 /// Errors:  invalidArgument  as Translations::of(), or a parameter that has no value
 Result<Command> userCommand(Translations& translations, std::string_view sql, std::span<const SqlParameter> parameters);
 
-/// Whether one of its values is no text although it was given as one. Only a bytea takes that: in binary form a number
-/// of the right length would be taken for a number.
+/// Whether one of its strings is no text. Only a bytea parameter may take such a string: in binary form, an integer
+/// parameter would read a string of its length as a number.
 bool holdsNoText(const Command& command) noexcept;
 /// The types of the parameters of what was prepared as tenure_probe, in their order: numbers and names.
 Command typesOfProbe();

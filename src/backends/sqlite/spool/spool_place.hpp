@@ -1,4 +1,4 @@
-/// A spool's file before SQLite sees it: whose it is, who may read it, and whether this process has it open already.
+/// Checks a spool's file before SQLite opens it: its owner, its permissions, and that this process has it open once.
 ///
 ///   absent ──made, for its user alone──▶ ours ──enter()──▶ held ──leave()──▶ ours
 ///

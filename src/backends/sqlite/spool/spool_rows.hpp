@@ -18,7 +18,7 @@
 
 namespace tenure::sqlite {
 
-/// An open spool that nobody else has, in this process or another.
+/// A spool's open file. No other connection, of this process or another, has it open.
 struct SpoolFile {
   SpoolPlace place;
   std::unique_ptr<Connection> connection;
