@@ -12,7 +12,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <optional>
 #include <vector>
 
 #include "backends/rabbitmq/bytes.hpp"
@@ -69,15 +68,7 @@ Connection::~Connection() { amqp_destroy_connection(state_); }
 
 Result<std::unique_ptr<Connection>> Connection::open(const Options& options, const std::string& purpose,
                                                      AnswerTimer* timer) {
-  std::optional<Error> first;  // the servers of a list are tried in turn
-  for (const Options& server : backends::eachServer(options)) {
-    Result<std::unique_ptr<Connection>> opened = openOne(server, purpose, timer);
-    if (opened) return opened;
-    const bool isAway = opened.error().is(Errc::unavailable) || opened.error().is(Errc::timedOut);
-    if (!isAway) return opened;
-    if (!first) first = opened.error();
-  }
-  return *first;
+  return backends::openFirst(options, {}, [&](const Options& server) { return openOne(server, purpose, timer); });
 }
 
 Result<std::unique_ptr<Connection>> Connection::openOne(const Options& server, const std::string& purpose,

@@ -85,15 +85,8 @@ Result<std::unique_ptr<Connection>> Connection::look(const Options& options) {
 Result<std::unique_ptr<Connection>> Connection::open(const Options& options, bool judged, const std::stop_token& stop,
                                                      AnswerTimer* timer) {
   if (const Result<void> fit = checkOptions(options); !fit) return fit.error();
-  std::optional<Error> first;  // the servers of a list are tried in turn: one may be away, or a replica
-  for (const Options& server : backends::eachServer(options)) {
-    Result<std::unique_ptr<Connection>> opened = openOne(server, judged, stop, timer);
-    if (opened) return opened;
-    const bool isAway = opened.error().is(Errc::unavailable) || opened.error().is(Errc::timedOut);
-    if (!isAway || stop.stop_requested()) return opened;
-    if (!first) first = opened.error();
-  }
-  return *first;
+  return backends::openFirst(options, stop,
+                             [&](const Options& server) { return openOne(server, judged, stop, timer); });
 }
 
 Result<std::unique_ptr<Connection>> Connection::openOne(const Options& options, bool judged,

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,6 +12,7 @@
 
 #include "backends/shared/inspection.hpp"
 #include "base/text.hpp"
+#include "tenure/result.hpp"
 #include "tenure/values.hpp"
 
 namespace tenure::backends {
@@ -68,6 +71,20 @@ std::vector<Options> eachServer(const Options& options) {
     all.back().port = server.port;
   }
   return all;
+}
+
+/// Opens the first server of a list that can be reached and used; one that cannot for now, as it is away or a replica,
+/// is passed over. Where there is none, the first server's error. `open` takes the options of one server.
+template <class Options, class Open>
+auto openFirst(const Options& options, const std::stop_token& stop, const Open& open) -> decltype(open(options)) {
+  std::optional<Error> first;
+  for (const Options& server : eachServer(options)) {
+    auto opened = open(server);
+    const bool isAway = !opened && (opened.error().is(Errc::unavailable) || opened.error().is(Errc::timedOut));
+    if (!isAway || stop.stop_requested()) return opened;
+    if (!first) first = opened.error();
+  }
+  return *first;
 }
 
 /// Tells for each server of a list whether it can be reached, and if not, why. `connect` tries one server.

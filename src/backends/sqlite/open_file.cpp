@@ -42,10 +42,6 @@ Result<void> looking(const Options& options, const std::function<Result<void>(Co
   return !looked && isPassing(looked.error()) ? Result<void>{} : looked;
 }
 
-}  // namespace
-
-namespace {
-
 /// Whether the next leader could take the file out of WAL mode; why not, where it could not.
 std::optional<Error> lookAtJournal(const Connection& connection) {
   const bool isRefused = !journalPlan(sqlite3_libversion_number()).bearsWal && isInWalMode(connection.file());
