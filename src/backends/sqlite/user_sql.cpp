@@ -1,6 +1,8 @@
 #include "backends/sqlite/user_sql.hpp"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "backends/sqlite/connection.hpp"
 #include "base/text.hpp"
@@ -130,6 +132,66 @@ SqlRow rowOf(sqlite3_stmt* statement) {
   return row;
 }
 
+std::vector<std::string_view> notText(std::span<const SqlParameter> parameters) {
+  std::vector<std::string_view> found;
+  for (const auto& [name, value] : parameters)
+    if (const auto* text = std::get_if<std::string>(&value); text != nullptr && !isText(*text)) found.push_back(*text);
+  return found;
+}
+
+/// Where a statement puts strings that are no text. SQLite itself lets any column that is not STRICT take any bytes.
+class Landings {
+ public:
+  Landings(sqlite3* db, std::vector<std::string_view> strings) : db_(db), strings_(std::move(strings)) {
+    sqlite3_preupdate_hook(db_, &Landings::onChange, this);
+  }
+  ~Landings() { sqlite3_preupdate_hook(db_, nullptr, nullptr); }
+  Landings(const Landings&) = delete;
+  Landings& operator=(const Landings&) = delete;
+
+  /// Errors:  commitRefused  one of them is in a column of text
+  Result<void> check(Connection& connection) const {
+    for (const auto& [table, column] : places_) {
+      Query declared = connection.query("SELECT name, upper(type) FROM pragma_table_info(?1) WHERE cid = ?2", table,
+                                        std::int64_t{column});
+      const Result<bool> row = declared.next();
+      if (!row) return row.error();
+      if (*row && hasTextAffinity(declared.text(1)))
+        return Error{Errc::commitRefused, "column " + declared.text(0) + " of table " + table +
+                                              " holds text, and a parameter is no text: only a BLOB holds any bytes"};
+    }
+    return {};
+  }
+
+ private:
+  static bool hasTextAffinity(const std::string& type) {
+    const auto has = [&](const char* part) { return type.find(part) != std::string::npos; };
+    return !has("INT") && (has("CHAR") || has("CLOB") || has("TEXT"));
+  }
+
+  static void onChange(void* self, sqlite3* db, int what, const char*, const char* table, sqlite3_int64,
+                       sqlite3_int64) {
+    if (what == SQLITE_DELETE) return;
+    auto& landings = *static_cast<Landings*>(self);
+    for (int column = 0; column < sqlite3_preupdate_count(db); ++column) {
+      sqlite3_value* value = nullptr;
+      if (sqlite3_preupdate_new(db, column, &value) == SQLITE_OK && landings.hasOne(value))
+        landings.places_.emplace(table, column);
+    }
+  }
+  bool hasOne(sqlite3_value* value) const {
+    const int type = sqlite3_value_type(value);
+    if (type != SQLITE_BLOB && type != SQLITE_TEXT) return false;
+    const auto* data = static_cast<const char*>(sqlite3_value_blob(value));
+    const std::string_view bytes{data, static_cast<std::size_t>(sqlite3_value_bytes(value))};
+    return std::ranges::any_of(strings_, [&](std::string_view each) { return bytes.find(each) != bytes.npos; });
+  }
+
+  sqlite3* db_;
+  std::vector<std::string_view> strings_;
+  std::set<std::pair<std::string, int>> places_;
+};
+
 /// What SQLite says of a statement that it cannot compile.
 bool isTheStatements(const Error& error, int code) noexcept {
   const int kind = code & 0xFF;
@@ -159,8 +221,10 @@ bool onlyReads(Connection& connection, std::string_view sql) {
   return prepared && sqlite3_stmt_readonly((*prepared)->statement) != 0;
 }
 
-Result<std::vector<SqlRow>> executeUserSql(Connection& connection, std::string_view sql,
-                                           std::span<const SqlParameter> parameters) {
+namespace {
+
+Result<std::vector<SqlRow>> run(Connection& connection, std::string_view sql,
+                                std::span<const SqlParameter> parameters) {
   const Connection::UserMode userMode(connection);
   const Result<Prepared*> prepared = compile(connection, sql);
   if (!prepared) return prepared.error();
@@ -176,6 +240,26 @@ Result<std::vector<SqlRow>> executeUserSql(Connection& connection, std::string_v
   const Error error = failed(connection, code, sql);
   sqlite3_reset(statement);
   return error;
+}
+
+}  // namespace
+
+Result<std::vector<SqlRow>> executeUserSql(Connection& connection, std::string_view sql,
+                                           std::span<const SqlParameter> parameters) {
+  std::vector<std::string_view> strings = notText(parameters);
+  if (strings.empty()) return run(connection, sql, parameters);
+  if (const Result<void> placed = connection.run("SAVEPOINT tenure_text"); !placed) return placed.error();
+  Result<std::vector<SqlRow>> rows = [&] {
+    const Landings landings(connection.handle(), std::move(strings));
+    Result<std::vector<SqlRow>> written = run(connection, sql, parameters);
+    const Result<void> checked = written ? landings.check(connection) : Result<void>{};
+    return checked ? std::move(written) : checked.error();
+  }();
+  if (!connection.inTransaction()) return rows;  // the statement has rolled everything back
+  if (!rows)
+    if (const Result<void> undone = connection.run("ROLLBACK TO tenure_text"); !undone) return undone.error();
+  if (const Result<void> released = connection.run("RELEASE tenure_text"); !released) return released.error();
+  return rows;
 }
 
 }  // namespace tenure::sqlite

@@ -57,6 +57,30 @@ TEST_F(UserSql, WhatIsNoTextIsBoundAsBytes) {
   EXPECT_THAT(rows->front(), ElementsAre(SqlValue{std::string("blob")}, SqlValue{std::string("6100FF")}));
 }
 
+// shows: exactly-once/no-text
+TEST_F(UserSql, AColumnOfTextRefusesWhatIsNoText) {
+  const std::vector<SqlParameter> latin{{":id", std::string("Gr\xf6\xdf"
+                                                            "e")},
+                                        {":n", std::int64_t{7}}};
+  ASSERT_THAT(run("CREATE TABLE raw(body BLOB, loose)"), succeeds());
+  ASSERT_THAT(run("CREATE TABLE wordy(id VARCHAR(20) PRIMARY KEY) WITHOUT ROWID"), succeeds());
+  ASSERT_THAT(run("CREATE TRIGGER copy AFTER INSERT ON raw WHEN NEW.loose = 8 BEGIN INSERT INTO ledger"
+                  " VALUES(NEW.body, 8); END"),
+              succeeds());
+
+  EXPECT_THAT(run("INSERT INTO raw VALUES(:id, 7)", latin), succeeds());
+  for (const char* sql :
+       {"INSERT INTO ledger VALUES(:id, 1)", "INSERT INTO wordy VALUES('x' || :id)", "INSERT INTO raw VALUES(:id, 8)"})
+    EXPECT_THAT(run(sql, latin), failsWith(Errc::commitRefused)) << sql;
+  EXPECT_THAT(run("INSERT INTO ledger VALUES('key', 1)"), succeeds());
+  EXPECT_THAT(run("UPDATE ledger SET id = :id, amount = :n", latin), failsWith(Errc::commitRefused));
+  EXPECT_THAT(run("UPDATE ledger SET amount = :n WHERE :id IS NOT NULL", latin), succeeds());
+
+  EXPECT_EQ(run("SELECT id, amount FROM ledger").value(),
+            (std::vector<SqlRow>{{SqlValue{std::string("key")}, SqlValue{std::int64_t{7}}}}));
+  EXPECT_EQ(run("SELECT count(*) FROM raw").value()[0][0], SqlValue{std::int64_t{1}});
+}
+
 TEST_F(UserSql, ParametersMayBeUsedTwiceAndLeftOut) {
   const std::vector<SqlParameter> values{{":id", std::string("x")}, {":unused", std::int64_t{1}}};
 
