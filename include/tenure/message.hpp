@@ -51,6 +51,9 @@ struct NewMessage {
 struct Message : NewMessage {
   WallTime enqueuedAt{};
   std::int64_t position = 0;  // its place in the source, growing in source order
+  /// What the message lacks of what was sent, and why, for people; empty: it is whole. Only a source sets it, and a
+  /// store that keeps a dead letter. The consumer makes a dead letter of a message that lacks something.
+  std::string lacks{};
 
   friend bool operator==(const Message&, const Message&) = default;
 };

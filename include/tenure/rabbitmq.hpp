@@ -14,7 +14,7 @@
 ///
 /// A message is unfit when it has no id (see MissingId) or is larger than a queue of ours allows; it is delivered as
 /// it is and the consumer dead-letters it. A body over `largestBody` never enters this process: its message is
-/// delivered without it (leftOutHeader) and is a dead letter with that reason. Acknowledging it rejects it at the
+/// delivered without it (Message::lacks) and is a dead letter with that reason. Acknowledging it rejects it at the
 /// broker, which hands it, with its body, to the queue's dead-letter exchange where it has one.
 ///
 /// Limits:  the broker closes the channel when one message stays unacknowledged for its `consumer_timeout` (30 min):

@@ -2,7 +2,6 @@
 
 #include "base/validation.hpp"
 #include "messages/headers.hpp"
-#include "tenure/spi/source.hpp"
 
 namespace tenure::consuming {
 namespace {
@@ -16,8 +15,7 @@ bool isWithinLimits(const MessageId& id) noexcept {
 }
 
 std::string_view brokenLimit(const Message& message) noexcept {
-  for (const auto& [name, value] : message.headers)
-    if (name == leftOutHeader) return value;
+  if (!message.lacks.empty()) return message.lacks;
   if (message.id.value.empty()) return "it has no id";
   if (!isWithinLimits(message.id)) return "its id is not 1 to 255 bytes without NUL";
   if (!isGroup(message.group)) return "its group is not at most 255 bytes without NUL";

@@ -35,9 +35,12 @@ Result<Headers> headersFromText(std::string_view text) {
   }
 }
 
-Headers sentHeaders(std::string_view text) {
+void readSentHeaders(std::string_view text, Message& message) {
   Result<Headers> headers = headersFromText(text);
-  return headers ? *std::move(headers) : Headers{{std::string(leftOutHeader), "its " + headers.error().detail}};
+  if (headers)
+    message.headers = *std::move(headers);
+  else
+    message.lacks = "its " + headers.error().detail;
 }
 
 std::string headersToBytes(const Headers& headers) {

@@ -22,8 +22,8 @@ std::optional<std::string> headersToTextAnyhow(const Headers& headers);
 /// Errors: storeFailed.
 Result<Headers> headersFromText(std::string_view text);
 /// The headers of a message that waits, from a column that other programs may have written. Where the text is damaged,
-/// the only header is leftOutHeader with the reason, and the consumer makes a dead letter of the message.
-Headers sentHeaders(std::string_view text);
+/// the message has none and lacks them (Message::lacks).
+void readSentHeaders(std::string_view text, Message& message);
 /// The same as CBOR, which holds any bytes. Empty for no headers.
 std::string headersToBytes(const Headers& headers);
 Result<Headers> headersFromBytes(const std::string& bytes);

@@ -13,8 +13,8 @@
 
 namespace tenure {
 
-/// Cuts a message's body to `keep` bytes and adds leftOutHeader with the reason. A consumer that gets such a message
-/// makes a dead letter of it at once.
+/// Cuts a message's body to `keep` bytes and says so, with the reason, in Message::lacks. A consumer that gets such a
+/// message makes a dead letter of it at once.
 void leaveOut(Message& message, std::size_t keep, std::string_view why);
 
 }  // namespace tenure

@@ -29,9 +29,9 @@ bool hasNumber(const NewMessage& message) {
 
 }  // namespace
 
-bool lacksNumber(const NewMessage& message) {
-  return hasGroup(message) && headerOf(message, numberHeader) == nullptr && headerOf(message, leftOutHeader) == nullptr;
-}
+bool lacksNumber(const NewMessage& message) { return hasGroup(message) && headerOf(message, numberHeader) == nullptr; }
+
+bool mayGetNumber(const Message& message) { return message.lacks.empty() && lacksNumber(message); }
 
 bool isSkip(const NewMessage& message) { return headerOf(message, skipHeader) != nullptr && hasNumber(message); }
 

@@ -9,8 +9,10 @@
 
 namespace tenure::messages {
 
-/// Whether the source may give the message a number: it has a group, no number yet, and readable headers.
+/// Whether the message has a group and no number yet.
 bool lacksNumber(const NewMessage& message);
+/// Whether its source may give it one: it lacks a number and nothing else.
+bool mayGetNumber(const Message& message);
 
 /// Whether it only skips its number: it has a group, that number, and skipHeader. The header alone, which any sender
 /// can set, means nothing.

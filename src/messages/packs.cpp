@@ -208,7 +208,7 @@ void UnpackingSource::take(Message message) {
     if (found)
       packed = *std::move(found);
     else
-      message.headers.emplace_back(leftOutHeader, found.error().detail);
+      message.lacks = found.error().detail;
   }
   open.carrier.id = message.id;
   open.carrier.position = message.position;
@@ -217,10 +217,7 @@ void UnpackingSource::take(Message message) {
     message.position = ++last_;
     ready_.push_back(std::move(message));
   }
-  for (NewMessage& each : packed) {
-    std::erase_if(each.headers, [](const auto& header) { return header.first == leftOutHeader; });
-    ready_.push_back({std::move(each), enqueuedAt, ++last_});
-  }
+  for (NewMessage& each : packed) ready_.push_back({std::move(each), enqueuedAt, ++last_});
   open.left = static_cast<std::size_t>(last_ - open.first + 1);
   open.acknowledged.resize(open.left);
   open_.emplace(last_, std::move(open));

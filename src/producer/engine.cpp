@@ -415,9 +415,13 @@ void Engine::sendSpooled(std::unique_lock<std::mutex>& lock) {
   std::vector<Sent> sent;
   for (SpooledMessage& each : *read) {
     sent.push_back({each.position, sizeOf(each.message)});
-    batch.push_back(std::move(each.message));
+    if (each.lacks.empty()) batch.push_back(std::move(each.message));
   }
-  std::vector<Result<void>> results = outlet_.append(batch);
+  std::vector<Result<void>> results;
+  if (!batch.empty()) results = outlet_.append(batch);
+  for (std::size_t i = 0; i < read->size(); ++i)
+    if (const std::string& lacks = (*read)[i].lacks; !lacks.empty())
+      results.insert(results.begin() + static_cast<std::ptrdiff_t>(i), Error{Errc::invalidArgument, lacks});
   lock.lock();
   buffer_.count(results, beganAt, clock_.now());
   const auto open = std::ranges::find_if(results, isOpen);

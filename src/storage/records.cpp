@@ -149,7 +149,7 @@ Row deadLetterRow(const ConsumerName& consumer, const DeadLetter& letter) {
   return rowWith(letter.number, consumer.value, message.id.value, message.group.value, message.body,
                  messages::headersToTextAnyhow(message.headers).value_or(""), millisecondsOf(message.enqueuedAt),
                  message.position, letter.reason, std::int64_t{letter.attempts}, millisecondsOf(letter.firstAt),
-                 millisecondsOf(letter.diedAt), letter.missingFrom, letter.missingTo);
+                 millisecondsOf(letter.diedAt), letter.missingFrom, letter.missingTo, message.lacks);
 }
 
 Result<StoredLetter> deadLetterFrom(const Row& row) {
@@ -172,6 +172,7 @@ Result<StoredLetter> deadLetterFrom(const Row& row) {
                                 .enqueuedAt = deadLetter::enqueuedAt,
                                 .position = deadLetter::position},
                                *std::move(headers));
+  letter.message.lacks = textIn(row, deadLetter::lacks);
   return found;
 }
 

@@ -52,6 +52,7 @@ constexpr std::array deadLetterColumns{
     Column{"died_at"},
     Column{"missing_from", Kind::integer},
     Column{"missing_to", Kind::integer},
+    Column{"lacks", Kind::anyText},
 };
 constexpr std::array logColumns{
     Column{"consumer", Kind::text},

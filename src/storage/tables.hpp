@@ -116,7 +116,8 @@ enum : std::size_t {
   firstAt,
   diedAt,
   missingFrom,
-  missingTo
+  missingTo,
+  lacks
 };
 }
 namespace log {

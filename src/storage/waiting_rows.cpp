@@ -40,10 +40,14 @@ Result<void> checkTime(const NewMessage& message, WallTime now) {
 
 Result<WaitingMessage> waitingFrom(const Row& row) {
   WaitingMessage found;
+  const std::string& headers = textIn(row, waiting::headers);
+  Message read;
+  messages::readSentHeaders(headers, read);
+  if (!read.lacks.empty()) found.damagedHeaders = headers;
+  found.message.headers = std::move(read.headers);
   found.message.id = MessageId{textIn(row, waiting::id)};
   found.message.group = GroupId{textIn(row, waiting::group)};
   found.message.body = textIn(row, waiting::body);
-  found.message.headers = messages::sentHeaders(textIn(row, waiting::headers));
   if (const std::int64_t due = integerIn(row, waiting::due); due != 0) found.message.deliverAt = wallTimeOf(due);
   found.numbered = integerIn(row, waiting::numbered) != 0;
   return found;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include "storage/driver.hpp"
 #include "storage/write_set.hpp"
@@ -23,7 +24,12 @@ Result<void> checkTime(const NewMessage& message, WallTime now);
 struct WaitingMessage {
   NewMessage message;
   bool numbered = false;
+  std::string damagedHeaders{};  // their text, where they cannot be read; it comes to the queue as it is
+
+  bool getsNumber() const noexcept { return numbered && damagedHeaders.empty(); }
 };
+/// By the ids of their messages.
+using DamagedHeaders = std::unordered_map<MessageId, std::string>;
 /// Errors: storeFailed.
 Result<WaitingMessage> waitingFrom(const Row& row);
 

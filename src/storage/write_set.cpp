@@ -95,6 +95,12 @@ void WriteSet::enqueue(NewMessage message, std::string queue) {
   enqueued_.push_back({std::move(message), std::move(queue)});
 }
 
+void WriteSet::putBack(Message message) {
+  const bool isWhole = message.lacks.empty();
+  enqueue(static_cast<NewMessage&&>(message));
+  enqueued_.back().isWhole = isWhole;
+}
+
 void WriteSet::add(Write&& write) {
   bytes_ += bytesOf(write.row) + bytesOf(write.expected);
   if (write.name.empty() && !isNumberedByStore(write))

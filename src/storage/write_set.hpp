@@ -74,6 +74,8 @@ class WriteSet {
   void acknowledge(std::span<const Message> messages);
   /// The message comes to that queue's end, or to the end of another one beside it.
   void enqueue(NewMessage message, std::string queue = {});
+  /// A dead letter's message comes to that queue's end, or is freed in its row again.
+  void putBack(Message message);
 
   /// The transaction's own last word on a row; nullptr where it has none. An `expect` is none.
   const Write* find(std::string_view name) const;

@@ -32,18 +32,18 @@ int copyOf(const NewMessage& message) {
   return found == message.headers.end() ? 0 : std::stoi(found->second);
 }
 
-bool hasLeftOut(const NewMessage& message) {
-  return std::ranges::count(message.headers, leftOutHeader, &Headers::value_type::first) > 0;
-}
-
 MessageId withCopyMark(const MessageId& id, std::int64_t position) {
   return MessageId{id.value + '#' + std::to_string(position)};
 }
 MessageId withoutCopyMark(const MessageId& id) { return MessageId{id.value.substr(0, id.value.find('#'))}; }
 
 Ghost::Instance Ghost::instanceOf(const NewMessage& message) const {
-  if (const int copy = copyOf(message); copy != 0 && hasLeftOut(message)) return copies_.at(copy);
   return {message.id.value, message.body, isKeyless() ? copyOf(message) : 0};
+}
+
+Ghost::Instance Ghost::instanceOf(const Message& message) const {
+  if (const int copy = copyOf(message); copy != 0 && !message.lacks.empty()) return copies_.at(copy);
+  return instanceOf(static_cast<const NewMessage&>(message));
 }
 
 int Ghost::mark(NewMessage& message) {

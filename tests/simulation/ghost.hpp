@@ -83,8 +83,6 @@ struct Start {
 
 /// Which of all that producers have sent; 0 where it does not say. It travels in a header.
 int copyOf(const NewMessage& message);
-/// A dead letter that is cut.
-bool hasLeftOut(const NewMessage& message);
 /// What a mutant adds to an id, so that its scheduler does not see that two are one.
 MessageId withCopyMark(const MessageId& id, std::int64_t position);
 MessageId withoutCopyMark(const MessageId& id);
@@ -215,6 +213,8 @@ class Ghost {
   bool isKeyless() const noexcept { return options_.delivery == Guarantee::atLeastOnce; }
   bool takesFirst() const noexcept { return options_.delivery == Guarantee::atMostOnce; }
   Instance instanceOf(const NewMessage& message) const;
+  /// A dead letter may be cut, and is known by its copy then.
+  Instance instanceOf(const Message& message) const;
   void close(Known& known);
   void effect(FencingToken token, const PendingWrites::Effect& effect);
   void repeated(FencingToken token, const PendingWrites::Effect& effect, Known& known, bool sameCopy);

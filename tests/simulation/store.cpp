@@ -339,7 +339,7 @@ Result<void> StoreTransaction::clearAttempt(const ConsumerName& consumer, const 
 }
 
 Result<void> StoreTransaction::deadLetter(const ConsumerName& consumer, const DeadLetter& letter) {
-  if (process_.simulation().mutant() == Mutant::lettersWhole && hasLeftOut(letter.message)) {
+  if (process_.simulation().mutant() == Mutant::lettersWhole && !letter.message.lacks.empty()) {
     DeadLetter whole = letter;
     whole.message.body = process_.simulation().ghost().bodyOf(copyOf(letter.message));
     return ForwardingTransaction::deadLetter(consumer, whole);
@@ -360,7 +360,7 @@ Result<void> StoreTransaction::deadLetter(const ConsumerName& consumer, const De
     booking_.effects.push_back(
         {.id = withoutCopyMark(message.id),
          .fate = MessageFate::dead,
-         .body = hasLeftOut(message) ? process_.simulation().ghost().bodyOf(copyOf(message)) : message.body,
+         .body = !message.lacks.empty() ? process_.simulation().ghost().bodyOf(copyOf(message)) : message.body,
          .attempts = letter.attempts,
          .keyed = false,
          .copy = copyOf(message)});

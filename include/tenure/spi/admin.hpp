@@ -147,7 +147,10 @@ class IStoreAdmin {
                                                       const DeadLetterFilter& choice = {}) = 0;
   /// Puts dead letters back at the end of the queue, the oldest first, when it is kept in this very store, and clears
   /// what would keep them from being handled again. Returns the numbers of those that there were, in this order. None
-  /// of them is lost or there twice, whatever fails; a store with SQL moves all of them or none.
+  /// of them is lost or there twice, whatever fails; a store with SQL moves all of them or none. A letter that was not
+  /// kept whole (Message::lacks) stays.
+  ///
+  /// Errors:  invalidArgument   one that was chosen by its number was not kept whole; nothing was moved
   virtual Result<std::vector<std::int64_t>> requeueDeadLetters(const DeadLetterFilter& choice) = 0;
   /// Only clears what would keep them from being handled again, for a queue that is kept elsewhere: the caller sends
   /// them there, then purges them.

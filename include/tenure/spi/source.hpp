@@ -12,12 +12,9 @@
 
 namespace tenure {
 
-/// The header under which a source delivers a message that it could not deliver whole: without its body, and the value
-/// says why. The consumer makes a dead letter of it, with that reason.
-inline constexpr std::string_view leftOutHeader = "tenure-left-out";
-
-/// A queue, attached by one term at a time. Delivers in order, each message once an attachment.
-/// Threads: the career thread; only the stop token may be used from elsewhere.
+/// A queue, attached by one term at a time. Delivers in order, each message once an attachment. A message that cannot
+/// be delivered whole comes all the same, with the reason in Message::lacks. Threads: the career thread; only the stop
+/// token may be used from elsewhere.
 class IMessageSource {
  public:
   virtual ~IMessageSource() = default;

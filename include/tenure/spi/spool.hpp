@@ -27,6 +27,8 @@ struct SpoolFigures {
 struct SpooledMessage {
   NewMessage message{};
   std::int64_t position = 0;  // grows in the order of appends
+  /// What a damaged file has lost of the message, for people; empty: nothing. Such a message is refused, not sent.
+  std::string lacks{};
 };
 
 struct RefusedMessage {

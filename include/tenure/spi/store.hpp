@@ -162,6 +162,7 @@ struct DeadLetter {
 struct SentMessage {
   NewMessage message;
   std::string queue{};
+  bool isWhole = true;  // false: a dead letter that goes back to its row, which has what the letter lacks
 };
 
 /// What an attempt came to.

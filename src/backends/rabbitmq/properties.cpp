@@ -151,12 +151,10 @@ Message messageFrom(Delivered delivery, const Options& options, WallTime arrived
   if (message.id.value.empty() && options.missingId == MissingId::derive)
     message.id.value = derivedId(delivery, options.groupHeader);
   message.headers = std::move(delivery.properties.headers);
-  std::erase_if(message.headers, [](const auto& header) { return header.first == leftOutHeader; });
   addProperties(delivery.properties, options.groupHeader, message.headers);
   if (delivery.bodyBytes > options.largestBody)
-    message.headers.emplace_back(leftOutHeader, "its body of " + std::to_string(delivery.bodyBytes) +
-                                                    " bytes is over " + std::to_string(options.largestBody) +
-                                                    " (largest-body) and was left out");
+    message.lacks = "its body of " + std::to_string(delivery.bodyBytes) + " bytes is over " +
+                    std::to_string(options.largestBody) + " (largest-body) and was left out";
   std::optional<std::string> group;
   if (mayHaveGroupInHeader(delivery, options)) group = takeGroup(message.headers, options.groupHeader);
   if (!group && options.groupFrom == GroupFrom::routingKey) group = std::move(delivery.routingKey);

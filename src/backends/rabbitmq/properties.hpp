@@ -46,7 +46,7 @@ struct Delivered {
 };
 
 /// As the consumer gets it. `arrived` stands in where the producer set no time. Where the body is over the limit a
-/// header says so (leftOutHeader), which no producer can set.
+/// message says so (Message::lacks).
 Message messageFrom(Delivered delivery, const Options& options, WallTime arrived);
 
 /// The properties under which a message of ours is published; borrows from the message and from how it is published.

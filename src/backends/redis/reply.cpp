@@ -15,7 +15,7 @@ Result<Message> messageFrom(ReplyView entry) {
   message.id.value = fields.after("id").bytes();
   message.group.value = fields.after("group").bytes();
   message.body = fields.after("body").bytes();
-  message.headers = messages::sentHeaders(fields.after("headers").bytes());
+  messages::readSentHeaders(fields.after("headers").bytes(), message);
   message.enqueuedAt = timeFrom(fields.after("at").bytes());
   return message;
 }

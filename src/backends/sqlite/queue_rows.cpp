@@ -69,13 +69,16 @@ Result<std::int64_t> reserve(Connection& connection, std::int64_t queue, std::in
   return last.integer(0) - count + 1;
 }
 
-Result<void> insert(Connection& connection, std::int64_t queue, std::span<const NewMessage> messages, WallTime at) {
+Result<void> insert(Connection& connection, std::int64_t queue, std::span<const NewMessage> messages, WallTime at,
+                    const storage::DamagedHeaders& damaged = {}) {
   if (messages.empty()) return {};
   const Result<std::int64_t> first = reserve(connection, queue, static_cast<std::int64_t>(messages.size()));
   if (!first) return first.error();
   std::int64_t position = *first;
   for (const NewMessage& message : messages) {
-    const Result<std::optional<std::string>> headers = messages::headersTextOf(message);
+    const auto asSent = damaged.find(message.id);
+    const Result<std::optional<std::string>> headers =
+        asSent == damaged.end() ? messages::headersTextOf(message) : std::optional(asSent->second);
     if (!headers) return headers.error();
     const Result<void> inserted = connection.run(
         "INSERT INTO tenure_message(n, id, grp, body, headers, enqueued_at) VALUES(?1, ?2, ?3, ?4, ?5, ?6)", position++,
@@ -110,7 +113,7 @@ Result<std::size_t> appendTo(Connection& connection, std::int64_t queue, std::sp
 Result<void> giveNumbers(Connection& connection, std::int64_t queue, std::span<Message> messages) {
   std::unordered_map<GroupId, std::vector<Message*>> lacking;
   for (Message& message : messages)
-    if (messages::lacksNumber(message)) lacking[message.group].push_back(&message);
+    if (messages::mayGetNumber(message)) lacking[message.group].push_back(&message);
   for (const auto& [group, of] : lacking) {
     const Result<std::int64_t> first = nextNumber(connection, queue, group, static_cast<std::int64_t>(of.size()));
     if (!first) return first.error();
@@ -129,8 +132,10 @@ Result<void> giveNumbers(Connection& connection, std::int64_t queue, std::span<M
 Result<void> promoteTo(Connection& connection, std::int64_t queue, std::span<const storage::WaitingMessage> messages,
                        WallTime now) {
   std::vector<NewMessage> stored;
+  storage::DamagedHeaders damaged;
   for (const storage::WaitingMessage& each : messages) {
-    if (!each.numbered) {
+    if (!each.damagedHeaders.empty()) damaged.emplace(each.message.id, each.damagedHeaders);
+    if (!each.getsNumber()) {
       stored.push_back(each.message);
       continue;
     }
@@ -138,7 +143,7 @@ Result<void> promoteTo(Connection& connection, std::int64_t queue, std::span<con
     if (!numbered) return numbered.error();
     std::ranges::move(*numbered, std::back_inserter(stored));
   }
-  return insert(connection, queue, stored, now);
+  return insert(connection, queue, stored, now, damaged);
 }
 
 Result<void> deleteByPosition(Connection& connection, std::span<const std::int64_t> positions) {

@@ -9,14 +9,14 @@
 namespace tenure::sqlite {
 namespace {
 
-constexpr std::int64_t schemaVersion = 7;
+constexpr std::int64_t schemaVersion = 8;
 constexpr std::array<storage::SchemaStep, 0> steps{};  // from the first release on
 
 constexpr const char* createTables = R"sql(
 CREATE TABLE tenure_schema(
   version INTEGER NOT NULL,
   senders INTEGER NOT NULL DEFAULT 0);  -- 1: other programs write the file, so it stays in a rollback journal
-INSERT INTO tenure_schema(version) VALUES(7);
+INSERT INTO tenure_schema(version) VALUES(8);
 CREATE TABLE tenure_queue(
   number INTEGER PRIMARY KEY,
   name TEXT NOT NULL,
@@ -102,7 +102,8 @@ CREATE TABLE tenure_dead_letter(
   id TEXT NOT NULL, grp TEXT NOT NULL, body BLOB NOT NULL, headers TEXT, enqueued_at INTEGER NOT NULL,
   position INTEGER NOT NULL, reason TEXT NOT NULL, attempts INTEGER NOT NULL,
   first_at INTEGER NOT NULL, died_at INTEGER NOT NULL,
-  missing_from INTEGER NOT NULL DEFAULT 0, missing_to INTEGER NOT NULL DEFAULT 0);  -- numbers that never came
+  missing_from INTEGER NOT NULL DEFAULT 0, missing_to INTEGER NOT NULL DEFAULT 0,  -- numbers that never came
+  lacks TEXT NOT NULL DEFAULT '');  -- what the message lacks of what was sent; '': it is whole
 CREATE INDEX tenure_dead_letter_of ON tenure_dead_letter(queue);
 CREATE TABLE tenure_state(
   election TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL,

@@ -33,7 +33,7 @@ Result<Message> messageFrom(const Query& row) {
   message.id.value = row.bytes(1);
   message.group.value = row.bytes(2);
   message.body = row.bytes(3);
-  message.headers = messages::sentHeaders(row.bytes(4));
+  messages::readSentHeaders(row.bytes(4), message);
   message.enqueuedAt = row.time(5);
   return message;
 }
@@ -182,7 +182,7 @@ Result<std::vector<Message>> Source::lookAndNumber(std::size_t max) {
   const std::int64_t before = cursor_;
   Result<std::vector<Message>> seen = look(max);
   if (!seen) return seen;
-  const auto lacking = std::ranges::find_if(*seen, messages::lacksNumber);
+  const auto lacking = std::ranges::find_if(*seen, messages::mayGetNumber);
   if (lacking == seen->end()) return seen;
   if (connection_->inTransaction()) {
     seen->erase(lacking, seen->end());

@@ -66,9 +66,9 @@ tenure dead-letters show 17 --queue 'sqlite:orders.db?queue=orders' --json \
 constexpr const char* requeueHelp =
     R"help(They go to the end of the queue, the oldest first, with the same ids, and count their attempts from
 the start. In a database all of them go, or none. One that had a number (tenure-number) has missed
-its turn and is handled as it comes; its header is tenure-past-number then. One that was kept
-without its body (tenure-left-out) stays. Exit code 1: one that was named is not there, or none was
-chosen.
+its turn and is handled as it comes; its header is tenure-past-number then. One that was not kept
+whole (as `dead-letters show` tells) stays. Exit code 1: one that was named is not there, or none
+was chosen.
 )help";
 
 constexpr const char* requeueExamples = R"help(tenure dead-letters requeue 17 18 --queue 'sqlite:orders.db?queue=orders'
@@ -166,24 +166,38 @@ Result<Numbers> sendBack(IMessageSink& sink, bool isBroker, IStoreAdmin& store,
   return sentBack;
 }
 
-bool isWhole(const DeadLetter& letter) noexcept { return headerOf(letter.message, leftOutHeader) == nullptr; }
+bool isWhole(const DeadLetter& letter) noexcept { return letter.message.lacks.empty(); }
 
-/// Leaves letters that were kept without their bodies where they are. Errors: one of them was named.
+Error notWhole(const DeadLetter& letter) {
+  return {Errc::invalidArgument, "dead letter " + std::to_string(letter.number) +
+                                     " was not kept whole and cannot be requeued: have its message sent again, " +
+                                     "then purge it"};
+}
+
+/// Leaves letters that were not kept whole where they are. Errors: one of them was named.
 Result<void> setAside(std::vector<DeadLetter>& letters, const DeadLetterFilter& choice) {
   const auto parts = std::ranges::stable_partition(letters, isWhole);
   for (const DeadLetter& letter : parts) {
-    std::string why = "dead letter " + std::to_string(letter.number) +
-                      " was kept without its body and cannot be requeued: have it sent again, then purge it";
-    if (!choice.numbers.empty()) return Error{Errc::invalidArgument, std::move(why)};
-    complain(why);
+    if (!choice.numbers.empty()) return notWhole(letter);
+    complain(notWhole(letter).detail);
   }
   letters.erase(parts.begin(), parts.end());
   return {};
 }
 
+Result<Numbers> requeueInside(IStoreAdmin& store, const DeadLetterFilter& choice) {
+  Result<Numbers> requeued = store.requeueDeadLetters(choice);
+  if (!requeued || !choice.numbers.empty()) return requeued;
+  const auto stayed = store.deadLetters(std::numeric_limits<std::int64_t>::max(), choice);
+  if (!stayed) return stayed.error();
+  for (const DeadLetter& letter : *stayed)
+    if (!isWhole(letter)) complain(notWhole(letter).detail);
+  return requeued;
+}
+
 Result<Numbers> requeue(const Wiring& wiring, const DeadLetterFilter& choice) {
   const auto store = wiring.storeBackend().storeAdmin();
-  if (wiring.isOneDatabase()) return store->requeueDeadLetters(choice);
+  if (wiring.isOneDatabase()) return requeueInside(*store, choice);
   auto letters = store->deadLetters(std::numeric_limits<std::int64_t>::max(), choice);
   if (!letters) return letters.error();
   if (const auto whole = setAside(*letters, choice); !whole) return whole.error();

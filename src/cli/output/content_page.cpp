@@ -87,7 +87,8 @@ std::string letterPage(const DeadLetter& letter) {
   return "number    " + std::to_string(letter.number) + "\nid        " + escaped(message.id.value) + "\ngroup     " +
          escaped(message.group.value) + "\nreason    " + escaped(letter.reason, 2000) + "\nattempts  " +
          std::to_string(letter.attempts) + "\nqueued    " + formatWallTime(message.enqueuedAt) + "\nfirst     " +
-         formatWallTime(letter.firstAt) + "\ndied      " + formatWallTime(letter.diedAt) + "\n" + contentPage(message);
+         formatWallTime(letter.firstAt) + "\ndied      " + formatWallTime(letter.diedAt) + "\n" +
+         (message.lacks.empty() ? "" : "lacks     " + escaped(message.lacks, 2000) + "\n") + contentPage(message);
 }
 
 std::string letterJson(const DeadLetter& letter) {
@@ -100,6 +101,7 @@ std::string letterJson(const DeadLetter& letter) {
                              {"enqueued_at", formatWallTime(message.enqueuedAt)},
                              {"first_at", formatWallTime(letter.firstAt)},
                              {"died_at", formatWallTime(letter.diedAt)}};
+  if (!message.lacks.empty()) out["lacks"] = message.lacks;
   if (letter.missingFrom != 0) out["missing_numbers"] = {letter.missingFrom, letter.missingTo};
   out.update(nlohmann::ordered_json::parse(contentJson(message)));
   return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";

@@ -16,7 +16,7 @@ constexpr int mostRepeats = 16;
 
 Error changedMeanwhile() { return {Errc::versionMismatch, "the fence row is not the expected one any more"}; }
 /// As it goes back to its queue: it has missed its turn among the numbered ones.
-NewMessage withoutTurn(NewMessage message) {
+Message withoutTurn(Message message) {
   for (auto& [name, value] : message.headers)
     if (name == numberHeader) name = messages::pastNumberHeader;
   return message;
@@ -119,11 +119,21 @@ Result<std::vector<std::int64_t>> StoreAdmin::purgeDeadLetters(const DeadLetterF
   return change(choice, Verb::purge);
 }
 
+bool StoreAdmin::mayRequeue(const DeadLetter& letter) const {
+  return letter.message.lacks.empty() || driver_->limits().isQueueUsers;
+}
+
 /// As many as one commit takes well, from behind that number on.
-Result<std::vector<StoredLetter>> StoreAdmin::chosen(const DeadLetterFilter& choice, std::int64_t after) {
+Result<std::vector<StoredLetter>> StoreAdmin::chosen(const DeadLetterFilter& choice, Verb verb, std::int64_t after) {
   std::vector<StoredLetter> letters;
   std::size_t bytes = 0;
   const Result<void> visited = visit(choice, after, [&](const StoredLetter& each) -> Result<bool> {
+    if (verb == Verb::requeue && !mayRequeue(each.letter)) {
+      if (choice.numbers.empty()) return true;
+      return Error{Errc::invalidArgument, "dead letter " + std::to_string(each.letter.number) +
+                                              " was not kept whole and cannot be requeued: have its message sent " +
+                                              "again, then purge it"};
+    }
     bytes += each.letter.message.body.size() + 1024;
     if (!letters.empty() && bytes > driver_->limits().commitBytes / 2) return false;
     letters.push_back(each);
@@ -135,7 +145,7 @@ Result<std::vector<StoredLetter>> StoreAdmin::chosen(const DeadLetterFilter& cho
 Result<std::vector<std::int64_t>> StoreAdmin::change(const DeadLetterFilter& choice, Verb verb) {
   std::vector<std::int64_t> changed;
   for (int repeats = 0; repeats < mostRepeats;) {
-    const auto letters = chosen(choice, changed.empty() ? 0 : changed.back());
+    const auto letters = chosen(choice, verb, changed.empty() ? 0 : changed.back());
     if (!letters) return letters.error();
     if (letters->empty()) return changed;
     WriteSet writes;
@@ -171,7 +181,7 @@ Result<void> StoreAdmin::add(std::span<const StoredLetter> letters, Verb verb, W
       writes.remove(Table::key, names[i].key, Expectation::has(key::state, (*key)[key::state]));
     writes.remove(Table::attempt, names[i].key);
     const bool isOfMessage = letters[i].letter.missingFrom == 0;
-    if (verb == Verb::requeue && isOfMessage) writes.enqueue(withoutTurn(letters[i].letter.message));
+    if (verb == Verb::requeue && isOfMessage) writes.putBack(withoutTurn(letters[i].letter.message));
   }
   return {};
 }

@@ -57,7 +57,9 @@ class StoreAdmin final : public IStoreAdmin {
   /// From behind that number on.
   Result<void> visit(const DeadLetterFilter& choice, std::int64_t after, const Visit& visit);
   Result<std::vector<std::int64_t>> change(const DeadLetterFilter& choice, Verb verb);
-  Result<std::vector<StoredLetter>> chosen(const DeadLetterFilter& choice, std::int64_t after);
+  Result<std::vector<StoredLetter>> chosen(const DeadLetterFilter& choice, Verb verb, std::int64_t after);
+  /// A user's own table still has the row, with what the letter lacks.
+  bool mayRequeue(const DeadLetter& letter) const;
   Result<void> add(std::span<const StoredLetter> letters, Verb verb, WriteSet& writes);
   Result<bool> raise(const RowName& name, std::size_t place, std::int64_t from, std::int64_t to);
   Result<void> readLog(const ConsumerName& consumer, const LogChoice& choice, std::vector<LogLine>& lines);

@@ -27,7 +27,8 @@ TEST(LacksNumber, OnlyWhatHasAGroupAndNoNumberYet) {
   EXPECT_FALSE(messages::lacksNumber(third()));
   EXPECT_FALSE(messages::lacksNumber(carrying({}, "m", "")));
   EXPECT_FALSE(messages::lacksNumber(carrying({}, "m", std::string(256, 'g'))));
-  EXPECT_FALSE(messages::lacksNumber(carrying({{std::string(leftOutHeader), "its headers are damaged"}})));
+  EXPECT_TRUE(messages::mayGetNumber(Message{carrying({})}));
+  EXPECT_FALSE(messages::mayGetNumber(Message{carrying({}), {}, 0, "its headers are damaged"}));
 }
 
 TEST(SkipOf, HasTheNumberTheGroupAndTheReasonAndNothingElse) {

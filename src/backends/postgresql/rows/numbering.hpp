@@ -19,7 +19,7 @@ class Unnumbered {
   template <class Messages, class KeyOf>
   Unnumbered(Messages& messages, KeyOf keyOf) {
     for (Message& message : messages) {
-      if (!messages::lacksNumber(message)) continue;
+      if (!messages::mayGetNumber(message)) continue;
       keys_.push_back(keyOf(message));
       messages_.push_back(&message);
     }

@@ -83,15 +83,15 @@ std::string putBackSql(const OutboxShape& shape) {
 Command putBack(const OutboxShape& shape, std::span<const SentMessage> messages) {
   Array ids(TypeId::text), groups(TypeId::text), bodies(TypeId::bytes), headers(TypeId::text);
   Array exchanges(TypeId::text), routingKeys(TypeId::text), numbers(TypeId::text);
-  for (const auto& [message, queue] : messages) {
+  for (const auto& [message, queue, isWhole] : messages) {
     Headers rest = message.headers;
     const std::optional<std::string> past = takeHeader(rest, messages::pastNumberHeader);
     const std::optional<std::string> number = takeHeader(rest, numberHeader);
     ids.add(message.id.value);
     groups.add(message.group.value);
     // A body that the letter does not have cannot be inserted. The letter may lack its headers alone.
-    const bool isLeftOut = takeHeader(rest, leftOutHeader) && message.body.empty();
-    isLeftOut ? bodies.addNull() : bodies.add(message.body);
+    const bool lacksBody = !isWhole && message.body.empty();
+    lacksBody ? bodies.addNull() : bodies.add(message.body);
     addOrNull(exchanges, takeHeader(rest, exchangeHeader));
     addOrNull(routingKeys, takeHeader(rest, routingKeyHeader));
     addOrNull(numbers, number ? number : past);

@@ -30,13 +30,12 @@ void setHeader(Headers& headers, std::string_view name, std::string value) {
 
 /// JSON of an object, whose values may be anything, or of an array of [name, value]. What is neither makes a dead
 /// letter.
-Headers outboxHeaders(std::string_view text) {
+void readHeaders(std::string_view text, Message& message) {
   const auto parsed = nlohmann::json::parse(text, nullptr, false);
-  if (!parsed.is_object()) return text == "null" ? Headers{} : messages::sentHeaders(text);
-  Headers headers;
+  if (parsed.is_null()) return;
+  if (!parsed.is_object()) return messages::readSentHeaders(text, message);
   for (const auto& [name, value] : parsed.items())
-    headers.emplace_back(name, value.is_string() ? value.get<std::string>() : value.dump());
-  return headers;
+    message.headers.emplace_back(name, value.is_string() ? value.get<std::string>() : value.dump());
 }
 
 /// What is read of a row `r`, in the order of messageFrom().
@@ -193,14 +192,13 @@ Message OutboxRows::messageFrom(const Answer& rows, int row) {
   message.id.value = rows.text(row, 0);
   message.group.value = rows.text(row, 1);
   message.body = rows.text(row, 2);
-  message.headers = outboxHeaders(rows.isNull(row, 3) ? "[]" : rows.bytes(row, 3));
+  if (!rows.isNull(row, 3)) readHeaders(rows.bytes(row, 3), message);
   if (!rows.isNull(row, 4)) setHeader(message.headers, exchangeHeader, rows.text(row, 4));
   if (!rows.isNull(row, 5)) setHeader(message.headers, routingKeyHeader, rows.text(row, 5));
   if (!rows.isNull(row, 6)) setHeader(message.headers, numberHeader, rows.text(row, 6));
   message.enqueuedAt = rows.time(row, 7);
   if (const std::int64_t size = rows.isNull(row, 8) ? 0 : rows.integer(row, 8); size > largestOutboxBody)
-    setHeader(message.headers, leftOutHeader,
-              "its body of " + std::to_string(size) + " bytes is over 64 MiB and was left out");
+    message.lacks = "its body of " + std::to_string(size) + " bytes is over 64 MiB and was left out";
   return message;
 }
 

@@ -53,10 +53,12 @@ struct Columns {
   Array headers{TypeId::text};
 };
 
-Result<Columns> columnsOf(std::span<const NewMessage> messages) {
+Result<Columns> columnsOf(std::span<const NewMessage> messages, const storage::DamagedHeaders& damaged) {
   Columns columns;
   for (const NewMessage& message : messages) {
-    const Result<std::optional<std::string>> text = messages::headersTextOf(message);
+    const auto asSent = damaged.find(message.id);
+    const Result<std::optional<std::string>> text =
+        asSent == damaged.end() ? messages::headersTextOf(message) : std::optional(asSent->second);
     if (!text) return text.error();
     columns.ids.add(message.id.value);
     columns.groups.add(message.group.value);
@@ -74,7 +76,7 @@ Result<Message> messageFrom(const Answer& rows, int row) {
   message.id.value = rows.text(row, 1);
   message.group.value = rows.text(row, 2);
   message.body = rows.text(row, 3);
-  message.headers = messages::sentHeaders(rows.bytes(row, 4));
+  messages::readSentHeaders(rows.bytes(row, 4), message);
   message.enqueuedAt = rows.time(row, 5);
   return message;
 }
@@ -88,15 +90,16 @@ Command selectFirst(std::int64_t queue, std::span<const std::int64_t> taken, std
       queue, places, static_cast<std::int64_t>(max));
 }
 
-Result<Command> appendTo(const QueuePlace& queue, std::span<const NewMessage> messages) {
-  const Result<Columns> columns = columnsOf(messages);
+Result<Command> appendTo(const QueuePlace& queue, std::span<const NewMessage> messages,
+                         const storage::DamagedHeaders& damaged) {
+  const Result<Columns> columns = columnsOf(messages, damaged);
   if (!columns) return columns.error();
   return command(appendAll, queue.number, static_cast<std::int64_t>(messages.size()), columns->ids, columns->groups,
                  columns->bodies, columns->headers, systemClock().wallNow(), queue.channel);
 }
 
 Result<Command> appendNumberedTo(const QueuePlace& queue, std::span<const NewMessage> messages) {
-  const Result<Columns> columns = columnsOf(messages);
+  const Result<Columns> columns = columnsOf(messages, {});
   if (!columns) return columns.error();
   return command(appendNumbered, queue.number, static_cast<std::int64_t>(messages.size()), columns->ids,
                  columns->groups, columns->bodies, columns->headers, systemClock().wallNow(), queue.channel,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backends/postgresql/session/command.hpp"
+#include "storage/waiting_rows.hpp"
 #include "tenure/message.hpp"
 #include "tenure/result.hpp"
 
@@ -26,7 +27,8 @@ Command selectFirst(std::int64_t queue, std::span<const std::int64_t> taken, std
 /// Appends in one statement. The queue's row is locked only when all messages have reached the server, so that a
 /// producer that stops in the middle of sending blocks no other. Errors: invalidArgument, of headers that are not
 /// UTF-8.
-Result<Command> appendTo(const QueuePlace& queue, std::span<const NewMessage> messages);
+Result<Command> appendTo(const QueuePlace& queue, std::span<const NewMessage> messages,
+                         const storage::DamagedHeaders& damaged = {});
 /// The same with numbers; the second column of the answer says how many were left out because their ids were there.
 Result<Command> appendNumberedTo(const QueuePlace& queue, std::span<const NewMessage> messages);
 

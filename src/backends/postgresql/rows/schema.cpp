@@ -17,7 +17,7 @@ constexpr std::array<storage::SchemaStep, 0> steps{};  // from the first release
 // Rows that every commit changes leave room on their page, so that their new versions stay there and are cleaned up in
 // passing; tables that empty as fast as they fill are vacuumed by what goes, not by a share of what is left.
 constexpr std::string_view createTables = R"sql(CREATE TABLE tenure_schema(version bigint NOT NULL);
-INSERT INTO tenure_schema VALUES(8);
+INSERT INTO tenure_schema VALUES(9);
 CREATE TABLE tenure_queue(
   number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   name text NOT NULL,
@@ -119,7 +119,8 @@ CREATE TABLE tenure_dead_letter(
   id bytea NOT NULL, grp bytea NOT NULL, body bytea NOT NULL, headers text, enqueued_at bigint NOT NULL,
   position bigint NOT NULL, reason bytea NOT NULL, attempts bigint NOT NULL,
   first_at bigint NOT NULL, died_at bigint NOT NULL,
-  missing_from bigint NOT NULL DEFAULT 0, missing_to bigint NOT NULL DEFAULT 0);  -- numbers that never came
+  missing_from bigint NOT NULL DEFAULT 0, missing_to bigint NOT NULL DEFAULT 0,  -- numbers that never came
+  lacks bytea NOT NULL DEFAULT '');  -- what the message lacks of what was sent; '': it is whole
 CREATE INDEX tenure_dead_letter_of ON tenure_dead_letter(queue, number);
 CREATE TABLE tenure_state(
   election text NOT NULL, key bytea NOT NULL, value bytea NOT NULL,

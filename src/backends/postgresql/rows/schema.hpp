@@ -38,7 +38,7 @@ namespace tenure::postgresql {
 class Connection;
 struct Exchange;
 
-inline constexpr std::int64_t schemaVersion = 8;
+inline constexpr std::int64_t schemaVersion = 9;
 
 /// Whether a name, folded as PostgreSQL folds it, is one of these tables or what belongs to them.
 bool isOurTable(std::string_view name) noexcept;

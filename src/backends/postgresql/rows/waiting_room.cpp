@@ -62,10 +62,14 @@ Result<void> addAppends(const QueuePlace& queue, const std::vector<WaitingMessag
                         std::vector<Command>& commands) {
   for (auto begin = messages.begin(); begin != messages.end();) {
     const auto end = std::find_if(begin, messages.end(),
-                                  [&](const WaitingMessage& each) { return each.numbered != begin->numbered; });
+                                  [&](const WaitingMessage& each) { return each.getsNumber() != begin->getsNumber(); });
     std::vector<NewMessage> run;
-    std::transform(begin, end, std::back_inserter(run), [](const WaitingMessage& each) { return each.message; });
-    Result<Command> append = begin->numbered ? appendNumberedTo(queue, run) : appendTo(queue, run);
+    storage::DamagedHeaders damaged;
+    for (const WaitingMessage& each : std::span(begin, end)) {
+      run.push_back(each.message);
+      if (!each.damagedHeaders.empty()) damaged.emplace(each.message.id, each.damagedHeaders);
+    }
+    Result<Command> append = begin->getsNumber() ? appendNumberedTo(queue, run) : appendTo(queue, run, damaged);
     if (!append) return append.error();
     commands.push_back(*std::move(append));
     begin = end;

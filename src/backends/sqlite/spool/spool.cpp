@@ -244,10 +244,12 @@ class Spool final : public ISpool {
 
   /// The message of a row whose first columns are n, id, grp, body, headers, deliver_at, replaces.
   static SpooledMessage messageIn(Query& row) {
-    NewMessage message{MessageId{row.text(1)}, GroupId{row.text(2)}, row.text(3), messages::sentHeaders(row.bytes(4))};
-    if (!row.isNull(5)) message.deliverAt = row.time(5);
-    message.replacesScheduled = row.integer(6) == 1;
-    return {std::move(message), row.integer(0)};
+    Message read{{MessageId{row.text(1)}, GroupId{row.text(2)}, row.text(3)}};
+    messages::readSentHeaders(row.bytes(4), read);
+    if (!row.isNull(5)) read.deliverAt = row.time(5);
+    read.replacesScheduled = row.integer(6) == 1;
+    std::string lacks = std::move(read.lacks);
+    return {std::move(read), row.integer(0), std::move(lacks)};
   }
 
   Result<std::vector<RefusedMessage>> refusedRows(std::int64_t from, std::size_t messages) {

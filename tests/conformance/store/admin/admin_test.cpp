@@ -200,6 +200,29 @@ TEST_P(QueueAdminSuite, ARequeuedMessageLeavesTheKeyOfTheOtherBodyThatIsDone) {
   EXPECT_EQ(admission("m", "the first body"), Admission::duplicate);
 }
 
+// shows: messages/dead-letter-cut
+TEST_P(QueueAdminSuite, ALetterThatIsNotWholeIsNotRequeued) {
+  commit([&](IFencedTransaction& transaction) {
+    DeadLetter cut{.message = {}, .reason = "large", .attempts = 0, .firstAt = at_, .diedAt = at_};
+    cut.message.id = MessageId{"cut"};
+    cut.message.headers = {{"tenure-left-out", "all of it"}};
+    cut.message.lacks = "its body was left out";
+    EXPECT_THAT(transaction.deadLetter(consumer, cut), succeeds());
+    cut.message.id = MessageId{"says so"};
+    cut.message.lacks = "";
+    EXPECT_THAT(transaction.deadLetter(consumer, cut), succeeds());
+  });
+  const std::vector<DeadLetter> letters = admin_->deadLetters().value();
+  ASSERT_EQ(letters[0].message.lacks, "its body was left out");
+
+  EXPECT_THAT(admin_->requeueDeadLetters({{letters[0].number, letters[1].number}}), failsWith(Errc::invalidArgument));
+  EXPECT_THAT(deadIds(), ElementsAre("cut", "says so"));
+  EXPECT_THAT(admin_->requeueDeadLetters({}).value(), ElementsAre(letters[1].number));
+
+  EXPECT_THAT(deadIds(), ElementsAre("cut"));
+  EXPECT_EQ(waiting().at(0).headers, letters[1].message.headers) << "a header alone means nothing";
+}
+
 // shows: messages/dead-letters-listed
 TEST_P(QueueAdminSuite, RequeuesAndPurgesByNumber) {
   for (const char* id : {"a", "b", "c"}) deadLetter(id);
