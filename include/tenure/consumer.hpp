@@ -28,12 +28,23 @@ namespace tenure {
 class IFencedStore;
 class IMessageSource;
 
+/// Where a handler that takes long says that it comes further.
+class IProgress {
+ public:
+  virtual ~IProgress() = default;
+  virtual void reportProgress() noexcept = 0;
+};
+
 /// One attempt at one message, as its handler sees it.
 struct Delivery {
   const Message& message;
   Transaction& transaction;
   const Term& term;
-  int attempt;  // 1 at the first
+  int attempt;                    // 1 at the first
+  IProgress* progress = nullptr;  // of the lane that handles it; nullptr: of the term
+
+  /// The handler's limit (CareerLimits::execute) counts from here. Threads: the handler's own.
+  void reportProgress() const noexcept { progress != nullptr ? progress->reportProgress() : term.reportProgress(); }
 };
 
 /// What a handler says of its attempt. An exception is a failed attempt with its what() as the reason, but for

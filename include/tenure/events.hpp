@@ -27,6 +27,33 @@ struct CommandEnded {
   void fields(auto&& f) const { f("how", how), f("ran_ms", ran), f("next", next); }
 };
 
+// --- the commands of `tenure consume --exec`
+struct HandlerSlow {
+  TENURE_EVENT("handler_slow", warn)  // a command runs for a minute, and at each doubling of that
+  std::string message;                // escaped
+  std::chrono::milliseconds ran{};
+  void fields(auto&& f) const { f("message", message), f("ran_ms", ran); }
+};
+struct SlowHandlerEnded {
+  TENURE_EVENT("slow_handler_ended", info)
+  std::string message;  // escaped
+  std::chrono::milliseconds ran{};
+  void fields(auto&& f) const { f("message", message), f("ran_ms", ran); }
+};
+struct CommandSaid {
+  TENURE_EVENT("command_said", info)
+  std::string message;  // escaped
+  std::string stream;   // stdout, stderr
+  std::string line;     // as the command wrote it: any bytes
+  void fields(auto&& f) const { f("message", message), f("stream", stream), f("line", WholeText{line}); }
+};
+struct CommandOutputCut {
+  TENURE_EVENT("command_output_cut", warn)  // beyond 256 KiB of one message, or 4 KiB of one line
+  std::string message;                      // escaped
+  std::int64_t bytes = 0;                   // that were left out
+  void fields(auto&& f) const { f("message", message), f("bytes", bytes); }
+};
+
 // --- a producer and its spool
 struct SpoolBegan {
   TENURE_EVENT("spool_began", warn)  // new messages go to the spool first, until the spool is empty
@@ -113,10 +140,11 @@ using AllEvents =
                 CommitFenced, StoreBusy, HolderEvicted, BatchCommitted, FirstCommit, DuplicateDropped, AttemptFailed,
                 MessagePostponed, MessagesPublished, MessageForgone, SuspectsFound, MessageSuspected,
                 MessageDeadLettered, KeysPruned, KeyAlarmRaised, ScheduledLate, QueueUnread, BeyondHorizon, OutageBegan,
-                OutageEnded, CommandStarted, CommandEnded, StatusReported, HttpServed, Reloaded, Warned,
-                RequestsCoalesced, MessageHeldBack, MessageSkipped, QueueBlocked, QueueUnblocked, BatchSplit,
-                MessageKept, GapFound, GapSkipped, ConsumerStopped, ConsumerResumed, ClockDistrusted, MessageStuck,
-                LeaderStuck, QueueHeldUp, SpoolBegan, SpoolEmptied, SpoolRefused, SpoolDamaged, MessagesGivenUp>;
+                OutageEnded, CommandStarted, CommandEnded, HandlerSlow, SlowHandlerEnded, CommandSaid, CommandOutputCut,
+                StatusReported, HttpServed, Reloaded, Warned, RequestsCoalesced, MessageHeldBack, MessageSkipped,
+                QueueBlocked, QueueUnblocked, BatchSplit, MessageKept, GapFound, GapSkipped, ConsumerStopped,
+                ConsumerResumed, ClockDistrusted, MessageStuck, LeaderStuck, QueueHeldUp, SpoolBegan, SpoolEmptied,
+                SpoolRefused, SpoolDamaged, MessagesGivenUp>;
 template <class Body>
 concept AnEvent = (AllEvents::indexOf<Body>() < AllEvents::count);
 }  // namespace detail

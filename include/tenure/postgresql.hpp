@@ -119,6 +119,9 @@ struct Options {
   /// Of the store of a Relay: a numbered message that becomes a dead letter is followed, in the same transaction, by a
   /// message at the end of the queue that has its number and skipHeader. Not with `numbered`.
   bool skipDeadNumbers = false;
+  /// Whether errors repeat the values of rows that break a constraint, as the server tells them; they then stand in
+  /// logs and dead letters.
+  bool errorDetails = false;
   /// Accept a server that reports commits before they are durable. A crash may then lose acknowledged messages.
   bool allowUnsafeCommits = false;
 };

@@ -41,6 +41,9 @@ struct Options {
   /// rollback journal, also with a SQLite that would use WAL. The first sink or leader with this option marks the file,
   /// and from then on it holds for all.
   bool senders = false;
+  /// Whether statements of handlers keep to the foreign keys of the file's tables, as SQLite does only when it is asked
+  /// to: a statement that breaks one fails, and one that is deferred refuses the commit.
+  bool foreignKeys = true;
   /// Of a sink, and of what handlers send: numbers the messages of each group 1, 2, 3, … in the transaction that stores
   /// them, for all senders, and puts the number into numberHeader. An id sent before is known for seven days: it
   /// is not stored again, and takes no number. Messages without a group get none. All who send to a queue should agree.

@@ -43,7 +43,8 @@ class ISqlStatements {
   /// Whether the statement could be run at all. Nothing is run; of `parameters` only names and kinds count, as no value
   /// stands for all messages.
   ///
-  /// Errors:  invalidArgument  whatever the values, it fails: a slip, a table that is not there, a missing right
+  /// Errors:  invalidArgument  whatever the values, it fails: a slip, a missing right
+  ///          notFound         so it does now: a table or column that it names is not there, and may come
   ///          any other        the store did not say
   virtual Result<void> check(std::string_view sql, std::span<const SqlParameter> parameters) = 0;
 };

@@ -12,9 +12,8 @@ class Emitter {
   Emitter(IEventSink& sink, const IClock& clock, ElectionName election)
       : sink_(&sink), clock_(&clock), election_(std::move(election)) {}
 
-  template <class Body>
-  void operator()(Body body, FencingToken token = {}) const {
-    sink_->on(Event{clock_->wallNow(), election_, token, EventBody{std::move(body)}});
+  void operator()(EventBody body, FencingToken token = {}) const {
+    sink_->on(Event{clock_->wallNow(), election_, token, std::move(body)});
   }
 
  private:

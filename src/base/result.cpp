@@ -37,7 +37,9 @@ constexpr std::array meanings{
             "ForeignPath: the store was claimed under another election path; --root differs, or was changed: see "
             "`tenure fence "
             "rebase`"},
-    Meaning{Errc::queueOwned, "the queue belongs to another election; `tenure queue move-to` makes it this one's"},
+    Meaning{Errc::queueOwned,
+            "the queue belongs to another election, which alone consumes it; a second service gets each message in a "
+            "queue of its own, to which they are sent as well"},
     Meaning{Errc::fenceLost, "the fence row is lost"},
     Meaning{Errc::clonedLeader, "another writer uses this term's token"},
     Meaning{Errc::placeReplaced, "replaced, or brought back from a backup"},

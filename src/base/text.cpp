@@ -172,14 +172,14 @@ class Parts {
     for (unsigned unit = 10; good_ && isDigit(); unit /= 10) value += number(1) * unit;
     return value;
   }
-  /// "Z", or how far it is ahead of UTC.
+  /// "Z", or how far it is ahead of UTC: "+02:00", "+0200" or "+02".
   std::chrono::minutes offset() {
-    if (has('Z')) return {};
+    if (has('Z') || has('z')) return {};
+    static_cast<void>(has(' '));
     const bool isBehind = has('-');
     if (!isBehind) expect('+');
     const std::chrono::hours hours{number(2)};
-    expect(':');
-    const std::chrono::minutes minutes{number(2)};
+    const std::chrono::minutes minutes{has(':') || isDigit() ? number(2) : 0};
     good_ = good_ && hours < std::chrono::hours{24} && minutes < std::chrono::hours{1};
     return isBehind ? -(hours + minutes) : hours + minutes;
   }
@@ -207,7 +207,7 @@ Result<std::chrono::time_point<std::chrono::system_clock, std::chrono::milliseco
   const unsigned month = parts.number(2);
   parts.expect('-');
   const unsigned day = parts.number(2);
-  parts.expect('T');
+  if (!parts.has('T') && !parts.has('t')) parts.expect(' ');
   const unsigned hour = parts.number(2);
   parts.expect(':');
   const unsigned minute = parts.number(2);

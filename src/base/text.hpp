@@ -35,7 +35,8 @@ std::string formatDuration(std::chrono::microseconds duration);
 std::string formatWallTime(std::chrono::time_point<std::chrono::system_clock, std::chrono::milliseconds> at);
 
 /// As RFC 3339 has it, seconds may be left out: 2026-05-04T09:12Z, 2026-05-04T09:12:33.481Z, 2026-05-04T11:12:33+02:00.
-/// The offset from UTC is required: other machines do not know our time zone.
+/// The offset from UTC is required: other machines do not know our time zone. Also as `date --rfc-3339`, Python and
+/// psql print it: a space or a small letter for T and Z, an offset without a colon or minutes.
 Result<std::chrono::time_point<std::chrono::system_clock, std::chrono::milliseconds>> parseWallTime(
     std::string_view text);
 

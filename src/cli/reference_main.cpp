@@ -1,4 +1,5 @@
-/// Writes the manual pages, or docs/reference, or tells which of its pages are not what the tables give:
+/// Writes the manual pages and the completion, or docs/reference, or tells which of its pages are not what the tables
+/// give:
 ///
 ///     tenure_reference manual FOLDER | markdown FOLDER | check FOLDER
 #include <filesystem>
@@ -44,7 +45,11 @@ int check(const std::vector<Document>& documents, const fs::path& folder) {
 int main(int argc, char** argv) {
   const std::string what = argc == 3 ? argv[1] : "";
   const std::vector<tenure::cli::Command> commands = tenure::cli::commands({}, {});
-  if (what == "manual") return write(tenure::cli::manualPages(commands, TENURE_VERSION), argv[2]);
+  if (what == "manual") {
+    std::vector<Document> pages = tenure::cli::manualPages(commands, TENURE_VERSION);
+    pages.push_back(tenure::cli::bashCompletion(commands));
+    return write(pages, argv[2]);
+  }
   if (what == "markdown") return write(tenure::cli::referencePages(commands), argv[2]);
   if (what == "check") return check(tenure::cli::referencePages(commands), argv[2]);
   std::cerr << "usage: tenure_reference manual FOLDER | markdown FOLDER | check FOLDER\n";

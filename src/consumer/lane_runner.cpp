@@ -477,7 +477,7 @@ Action LaneRunner::perform(Handle& asked) {
   if (ready && asked.mark) ready = transaction_->mark();
   if (!ready) return refused(ready.error());
   if (auto other = reconsider()) return *std::move(other);
-  return ran(called(handlers_.one, tenure::Delivery{*asked.message, handed(), *term_, asked.attempt}));
+  return ran(called(handlers_.one, tenure::Delivery{*asked.message, handed(), *term_, asked.attempt, &context_}));
 }
 
 Action LaneRunner::perform(HandleTogether& asked) {

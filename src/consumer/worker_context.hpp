@@ -73,12 +73,10 @@ class LaneTurns {
   bool alone_ = false;    // a lane runs alone, or waits to
 };
 
-class IWorkerContext {
+class IWorkerContext : public IProgress {
  public:
-  virtual ~IWorkerContext() = default;
   virtual Role role() const noexcept = 0;
   virtual std::stop_token stopToken() const noexcept = 0;
-  virtual void reportProgress() noexcept = 0;
   /// Called with true before a wait in which the worker has nothing open, with false after it.
   virtual void rests(bool atRest) noexcept { static_cast<void>(atRest); }
   /// The lane whose in-work record this worker writes. It is 0 for a consumer without lanes, and

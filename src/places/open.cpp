@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/nearest.hpp"
 #include "base/text.hpp"
 #include "places/backend.hpp"
 
@@ -15,10 +16,12 @@ constexpr Home homes[] = {{"sqlite", "sqlite"}, {"postgresql", "postgresql"}, {"
 
 Error unknownScheme(const std::string& scheme, const std::vector<Component>& components) {
   std::string known;
+  std::vector<std::string> names;
   for (const Component& component : components)
-    for (const Scheme* each : component.schemes) known += (known.empty() ? "" : ", ") + std::string(each->name);
-  std::string text =
-      "scheme \"" + escaped(scheme) + "\" is not known here: expected " + (known.empty() ? "none" : known);
+    for (const Scheme* each : component.schemes) names.emplace_back(each->name);
+  for (const std::string& name : names) known += (known.empty() ? "" : ", ") + name;
+  std::string text = "scheme \"" + escaped(scheme) + "\" is not known here: expected " +
+                     (known.empty() ? "none" : known) + didYouMean(scheme, names);
   for (const Home& home : homes)
     if (home.scheme == scheme) text += "; it comes with tenure::" + std::string(home.component) + "::component()";
   return {Errc::unsupported, text};

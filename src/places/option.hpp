@@ -28,6 +28,7 @@ struct Value {
   std::string byDefault{};  // "20ms"; empty where there is none
   /// What each of the known words means, where the help does not say so.
   std::vector<std::pair<std::string, std::string>> meanings{};
+  std::vector<std::string> words{};  // of a choice: those that are known
   /// False: it is not `expected`.
   std::function<bool(const std::string&)> take{};
   bool* flag = nullptr;
@@ -133,6 +134,7 @@ Value choice(Kept& value, const Choices<T>& choices, std::string type) {
     if (value == each.value) made.byDefault = each.name;
   }
   made.expected = listed(names);
+  made.words = names;
   made.range = made.meanings.empty() ? made.expected : "";
   made.take = [&value, choices](const std::string& given) {
     const auto found =
@@ -160,6 +162,7 @@ struct Ties {
   bool required = false;
   bool momentary = false;  // of one call: not read from the environment
   std::string more{};      // for the manual and the reference
+  bool isExpert = false;   // rarely wanted: only `tenure help COMMAND --all`, the manual and the reference show it
 };
 
 struct Option {

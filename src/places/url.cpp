@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/nearest.hpp"
 #include "base/text.hpp"
 #include "places/secrets.hpp"
 #include "tenure/values.hpp"
@@ -174,7 +175,8 @@ Result<Url> parseUrl(std::string_view text) {
 Result<void> setParameter(const Url& url, const Option& row, const std::string& value) {
   if (row.value.take(value)) return {};
   if (hasPort(url) && value.find('@') != std::string::npos) return passwordRefused(url.scheme, true);
-  return Error{Errc::invalidArgument, row.name + ": \"" + escaped(value) + "\" is not " + row.value.expected};
+  return Error{Errc::invalidArgument, row.name + ": \"" + escaped(value) + "\" is not " + row.value.expected +
+                                          didYouMean(value, row.value.words)};
 }
 
 Result<void> setParameters(const Url& url, const Options& rows) {
@@ -200,11 +202,11 @@ Value file(std::filesystem::path& path) {
   return parsed("FILE", "the name of a file", take);
 }
 
-/// 1 and 0 as well, as most URLs have them.
+/// Also 1, 0, on and off.
 Value yesOrNo(bool& value) {
   Value made = choice(value, Choices<bool>{{"yes", true}, {"no", false}}, {});
   made.take = [byName = std::move(made.take)](const std::string& given) {
-    return byName(given == "1" ? "yes" : given == "0" ? "no" : given);
+    return byName(given == "1" || given == "on" ? "yes" : given == "0" || given == "off" ? "no" : given);
   };
   return made;
 }

@@ -53,9 +53,13 @@ ChildEnd endFrom(const ChildReport& report) {
   return end;
 }
 
-/// What a command says on standard error: passed on to our own, and its end kept.
-class ErrorStream {
+/// What a command says on one of its streams, and the end of that.
+class OutputPipe {
  public:
+  using Sink = std::function<void(std::string_view bytes)>;
+
+  explicit OutputPipe(Sink sink) : sink_(std::move(sink)) {}
+
   /// An errno, or 0.
   int open() {
     std::array<int, 2> ends{};
@@ -88,25 +92,42 @@ class ErrorStream {
   void keep(std::string_view bytes) {
     end_ += bytes;
     if (end_.size() > ChildEnd::errorsKept) end_.erase(0, end_.size() - ChildEnd::errorsKept);
-    // Never wait for a reader that stopped reading.
-    pollfd out{STDERR_FILENO, POLLOUT, 0};
-    if (poll(&out, 1, 0) == 1 && out.revents == POLLOUT)
-      static_cast<void>(!write(STDERR_FILENO, bytes.data(), bytes.size()));
+    sink_(bytes);
   }
 
+  Sink sink_;
   Descriptor ours_;
   Descriptor commands_;
   std::string end_;
 };
 
+/// To our own standard error. Never waits for a reader that stopped reading.
+void passToOurErrors(std::string_view bytes) {
+  pollfd out{STDERR_FILENO, POLLOUT, 0};
+  if (poll(&out, 1, 0) == 1 && out.revents == POLLOUT)
+    static_cast<void>(!write(STDERR_FILENO, bytes.data(), bytes.size()));
+}
+
+/// The streams that come through this process; the others are its own.
+struct Outputs {
+  explicit Outputs(const ChildCommand& command)
+      : standard([&command](std::string_view bytes) { command.onOutput(OutputStream::standard, bytes); }),
+        errors(command.onOutput
+                   ? OutputPipe::Sink([&command](auto bytes) { command.onOutput(OutputStream::error, bytes); })
+                   : passToOurErrors) {}
+
+  OutputPipe standard;
+  OutputPipe errors;
+};
+
 /// The conversation with one child's shim.
 class Conversation {
  public:
-  Conversation(const Supervisor& supervisor, IpcChannel channel, ErrorStream errors, const ChildLimits& limits,
+  Conversation(const Supervisor& supervisor, IpcChannel channel, Outputs outputs, const ChildLimits& limits,
                BootTime until)
       : supervisor_(supervisor),
         channel_(std::move(channel)),
-        errors_(std::move(errors)),
+        outputs_(std::move(outputs)),
         limits_(limits),
         until_(until),
         stopEvent_(eventfd(0, EFD_CLOEXEC)) {}
@@ -114,15 +135,17 @@ class Conversation {
   Result<ChildEnd> untilItEnds() {
     const std::stop_callback wake(limits_.stop, [this] { eventfd_write(stopEvent_.get(), 1); });
     while (true) {
-      std::array<pollfd, 3> waited{pollfd{channel_.descriptor(), POLLIN, 0},
-                                   pollfd{stopSent_ ? -1 : stopEvent_.get(), POLLIN, 0},
-                                   pollfd{errors_.descriptor(), POLLIN, 0}};
+      std::array<pollfd, 4> waited{
+          pollfd{channel_.descriptor(), POLLIN, 0}, pollfd{stopSent_ ? -1 : stopEvent_.get(), POLLIN, 0},
+          pollfd{outputs_.standard.descriptor(), POLLIN, 0}, pollfd{outputs_.errors.descriptor(), POLLIN, 0}};
       if (poll(waited.data(), waited.size(), waitMs()) < 0 && errno != EINTR) return failed("poll");
-      if (waited[2].revents != 0) errors_.passOn();
+      if (waited[2].revents != 0) outputs_.standard.passOn();
+      if (waited[3].revents != 0) outputs_.errors.passOn();
       if (waited[0].revents != 0) {
         if (auto end = hear()) {
           if (*end) {
-            (*end)->errors = errors_.take();
+            outputs_.standard.passOn();
+            (*end)->errors = outputs_.errors.take();
             (*end)->ran = BootClock::now() - begunAt_;
           }
           return *std::move(end);
@@ -198,7 +221,7 @@ class Conversation {
 
   const Supervisor& supervisor_;
   IpcChannel channel_;
-  ErrorStream errors_;
+  Outputs outputs_;
   pid_t shim_ = 0;
   BootTime begunAt_ = BootClock::now();
   Descriptor shimHandle_;
@@ -226,15 +249,19 @@ Result<ChildEnd> runChild(const Supervisor& supervisor, const ChildCommand& comm
   const Result<Descriptor> written = memoryFile(command.input);
   if (!written) return written.error();
   const int input = command.passInput ? STDIN_FILENO : written->get();
-  ErrorStream errors;
-  if (command.keepErrors && errors.open() != 0) return failed("pipe");
-  const int errorsEnd = command.keepErrors ? errors.commandsEnd().get() : STDERR_FILENO;
+  Outputs outputs(command);
+  const bool takesErrors = command.keepErrors || command.onOutput;
+  if (takesErrors && outputs.errors.open() != 0) return failed("pipe");
+  if (command.onOutput && outputs.standard.open() != 0) return failed("pipe");
+  const int output = command.onOutput ? outputs.standard.commandsEnd().get() : STDOUT_FILENO;
+  const int errors = takesErrors ? outputs.errors.commandsEnd().get() : STDERR_FILENO;
   const BootTime until = limits.until ? limits.until() : BootTime::max();
-  Result<IpcChannel> channel = supervisor.spawn(requestFor(command, limits, until), {input, STDOUT_FILENO, errorsEnd});
+  Result<IpcChannel> channel = supervisor.spawn(requestFor(command, limits, until), {input, output, errors});
   if (!channel) return channel.error();
-  errors.closeCommandsEnd();
+  outputs.standard.closeCommandsEnd();
+  outputs.errors.closeCommandsEnd();
   supervisor.began();
-  Conversation conversation(supervisor, std::move(*channel), std::move(errors), limits, until);
+  Conversation conversation(supervisor, std::move(*channel), std::move(outputs), limits, until);
   Result<ChildEnd> end = conversation.untilItEnds();
   if (conversation.provenEnd()) supervisor.provenEnded();
   return end;

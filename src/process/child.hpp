@@ -16,6 +16,8 @@
 
 namespace tenure {
 
+enum class OutputStream { standard, error };
+
 struct ChildCommand {
   std::vector<std::string> arguments;                            // the first is looked for in PATH
   std::vector<std::pair<std::string, std::string>> environment;  // on top of what the tool was started with
@@ -30,6 +32,8 @@ struct ChildCommand {
   bool controlGroup = false;
   /// What it says on standard error goes through this process on its way to our own, and ends in ChildEnd::errors.
   bool keepErrors = false;
+  /// Called with what it says on both streams, on the thread of runChild(), in place of passing that on. Empty: none.
+  std::function<void(OutputStream stream, std::string_view bytes)> onOutput{};
 };
 
 /// What runs `command` with /bin/sh.
@@ -65,9 +69,9 @@ struct ChildEnd {
   std::string description() const;
 };
 
-/// Stdout and stderr are this process's own. Signals are at their defaults, none blocked. A command that cannot be
-/// executed ends with 127 when there is none of that name, else with 126, as in a shell. One whose time is up when it
-/// should start is not started: it has ended overdue, killed.
+/// Stdout and stderr are this process's own, unless `onOutput` takes them. Signals are at their defaults, none blocked.
+/// A command that cannot be executed ends with 127 when there is none of that name, else with 126, as in a shell. One
+/// whose time is up when it should start is not started: it has ended overdue, killed.
 ///
 /// Errors:  invalidArgument  NUL bytes in the command or environment, or too much of it
 ///          timedOut         the shim does not answer (it is frozen, or the kernel holds it)

@@ -72,6 +72,7 @@ void moveTo(int target, const Descriptor& descriptor) noexcept {
   for (int target = 0; target < 3; ++target) dup2(plan.standard[static_cast<std::size_t>(target)].get(), target);
   if (plan.term.command) moveTo(request.termDescriptor, plan.term.command);
   for (const char* secret : secretVariables) unsetenv(secret);
+  for (const char* ours : managerVariables) unsetenv(ours);
   for (const std::string& variable : request.environment) {
     const std::size_t equals = variable.find('=');
     setenv(variable.substr(0, equals).c_str(), variable.substr(equals + 1).c_str(), 1);

@@ -17,6 +17,7 @@ std::string valueText(std::string_view value) {
   if (!value.empty() && std::all_of(value.begin(), value.end(), isPlain)) return escaped(value);
   return '"' + escaped(value) + '"';
 }
+std::string valueText(WholeText value) { return '"' + escaped(value.text, maxLineBytes) + '"'; }
 std::string valueText(bool value) { return value ? "true" : "false"; }
 std::string valueText(std::integral auto value) { return std::to_string(value); }
 std::string valueText(WallTime value) { return formatWallTime(value); }
@@ -42,7 +43,7 @@ void cut(std::string& line, std::size_t limit) {
   if (line.size() <= limit) return;
   constexpr std::string_view ellipsis = "…";
   std::size_t end = limit - ellipsis.size();
-  while ((static_cast<unsigned char>(line[end]) & 0xC0U) == 0x80U) --end;
+  while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xC0U) == 0x80U) --end;
   line.resize(end);
   line += ellipsis;
 }
@@ -55,6 +56,7 @@ Json jsonValue(std::string_view value, std::size_t longestText) {
   cut(text, longestText);
   return text;
 }
+Json jsonValue(WholeText value, std::size_t longestText) { return jsonValue(value.text, longestText); }
 Json jsonValue(bool value, std::size_t) { return value; }
 Json jsonValue(WallTime value, std::size_t) { return formatWallTime(value); }
 Json jsonValue(std::integral auto value, std::size_t) {

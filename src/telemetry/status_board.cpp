@@ -1,5 +1,6 @@
 #include "telemetry/status_board.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
@@ -15,6 +16,7 @@ void StatusBoard::enter(const char* state, const Event& event) {
 
 void StatusBoard::forgetTerm() {
   blockedBy_.clear();
+  slow_.clear();
   isPaused_ = isStopped_ = false;
 }
 
@@ -28,6 +30,11 @@ void StatusBoard::outageEnded() {
   if (outages_ == 0) forgetOutages();
 }
 
+std::optional<WallTime> StatusBoard::slowSince() const noexcept {
+  const auto oldest = std::ranges::min_element(slow_, {}, &std::pair<const std::string, WallTime>::second);
+  return oldest == slow_.end() ? std::nullopt : std::optional(oldest->second);
+}
+
 bool StatusBoard::on(const Event& event) {
   updated_ = event.at;
   if (since_ == WallTime{}) since_ = event.at;
@@ -37,7 +44,9 @@ bool StatusBoard::on(const Event& event) {
     messages_ += static_cast<std::int64_t>(batch->messages);
     return false;
   }
-  if (event.body.is<MessagesPublished>()) return false;
+  if (event.body.is<MessagesPublished>() || event.body.is<CommandSaid>()) return false;
+  if (const auto* slow = event.body.as<HandlerSlow>()) return slow_[slow->message] = event.at - slow->ran, true;
+  if (const auto* over = event.body.as<SlowHandlerEnded>()) return slow_.erase(over->message), true;
   if (event.body.is<DuplicateDropped>()) return ++duplicates_, false;
   if (event.body.is<AttemptFailed>()) return ++failedAttempts_, false;
   if (event.body.is<MessageDeadLettered>()) return ++deadLetters_, true;
@@ -86,12 +95,15 @@ std::string StatusBoard::json() const {
                              {"dead_letters", deadLetters_},
                              {"fenced_commits", fenced_},
                              {"blocked_by", nullptr},
+                             {"slow", nlohmann::ordered_json::array()},
                              {"last_trouble", nullptr},
                              {"updated", formatWallTime(updated_)}};
   if (token_.value != 0) out["token"] = std::to_string(token_.value);
   if (ready_) out["ready"] = *ready_;
   if (!notReady_.empty()) out["not_ready"] = notReady_;
   if (!blockedBy_.empty()) out["blocked_by"] = *blockedBy_.begin();
+  for (const auto& [message, since] : slow_)
+    out["slow"].push_back({{"message", message}, {"since", formatWallTime(since)}});
   if (!lastTrouble_.empty()) out["last_trouble"] = lastTrouble_;
   return out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }

@@ -4,6 +4,7 @@
 ///                → observing
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -35,6 +36,9 @@ class StatusBoard {
   /// Why its store, its queue or its target is away, as last told; empty: all answer.
   const std::string& outage() const noexcept { return outage_; }
 
+  /// Since when the command runs that has run longest, of those that have run for a minute; nullopt: none has.
+  std::optional<WallTime> slowSince() const noexcept;
+
   /// One JSON object and a line break. The token is a decimal string: it does not fit a double.
   std::string json() const;
 
@@ -61,8 +65,9 @@ class StatusBoard {
   std::int64_t deadLetters_ = 0;
   std::int64_t fenced_ = 0;
   std::string lastTrouble_;
-  std::set<std::string> blockedBy_;  // each in a group of its own
-  bool isPaused_ = false;            // as the leader was told
+  std::set<std::string> blockedBy_;       // each in a group of its own
+  std::map<std::string, WallTime> slow_;  // by message, since when its command runs
+  bool isPaused_ = false;                 // as the leader was told
   bool isStopped_ = false;
   std::size_t outages_ = 0;  // that began and have not ended, of any lane
   std::string outage_;       // the last of them that began

@@ -8,6 +8,11 @@ namespace tenure {
 
 enum class Level { debug, info, warn, error };
 
+/// A value that an event's line shows in full, as far as the line has room; other texts are cut after 200 bytes.
+struct WholeText {
+  std::string_view text;
+};
+
 // A macro for what no template can do in C++20: name the members once and get the visitor from it.
 #define TENURE_EVENT(eventName, eventLevel)           \
   static constexpr std::string_view name = eventName; \

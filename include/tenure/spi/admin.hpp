@@ -56,6 +56,8 @@ struct DeadLetterFilter {
   std::vector<std::int64_t> numbers{};  // any when empty
   std::optional<GroupId> group{};
   std::optional<WallTime> diedBefore{};
+  std::string reasonHas{};  // a part of the reason; any when empty
+  std::int64_t after = 0;   // those with a higher number
 };
 
 /// A message that failed and comes again, or blocks those behind it.
@@ -117,7 +119,18 @@ class IQueueAdmin {
   ///
   /// Errors:  those of stats(); unsupported  only who takes a message sees it
   virtual Result<void> peek(std::size_t limit, const std::function<void(const Message&)>& each) = 0;
+  /// Takes the messages with this id, which wait in the queue, out of it. One that its leader has read already may be
+  /// handled all the same.
+  ///
+  /// Errors:  those of stats(); notFound  no message waits under it; unsupported
+  virtual Result<void> remove(const MessageId& id) {
+    static_cast<void>(id);
+    return Errc::unsupported;
+  }
 };
+
+/// The error when no message waits under this id.
+Error noneWaits(const MessageId& id);
 
 /// Errors of all:  notFound, storeBusy, storeFailed, unavailable, configurationRefused (unsafe place, other schema).
 /// Threads: one at a time.
@@ -145,6 +158,8 @@ class IStoreAdmin {
   /// The dead letters of the queue that the store was opened for, oldest first.
   virtual Result<std::vector<DeadLetter>> deadLetters(std::size_t limit = 1000,
                                                       const DeadLetterFilter& choice = {}) = 0;
+  /// How many of them there are.
+  virtual Result<std::int64_t> countDeadLetters(const DeadLetterFilter& choice) = 0;
   /// Puts dead letters back at the end of the queue, the oldest first, when it is kept in this very store, and clears
   /// what would keep them from being handled again. Returns the numbers of those that there were, in this order. None
   /// of them is lost or there twice, whatever fails; a store with SQL moves all of them or none. A letter that was not

@@ -46,6 +46,7 @@ class Admin final : public IDatabaseAdmin {
   Result<QueueStats> glance() override { return told(glanceAt); }
   Result<QueueIdentity> identity() override;
   Result<void> peek(std::size_t limit, const std::function<void(const Message&)>& each) override;
+  Result<void> remove(const MessageId& id) override;
 
   Result<std::vector<FenceRow>> fenceRows() override { return store().fenceRows(); }
   Result<void> rebaseFence(const FenceRow& expected, const EnsembleUuid& ensemble, std::int64_t generation,
@@ -55,6 +56,9 @@ class Admin final : public IDatabaseAdmin {
   Result<void> moveTo(const FenceRow& from, const FenceRow& to) override { return store().moveTo(from, to); }
   Result<std::vector<DeadLetter>> deadLetters(std::size_t limit, const DeadLetterFilter& choice) override {
     return store().deadLetters(limit, choice);
+  }
+  Result<std::int64_t> countDeadLetters(const DeadLetterFilter& choice) override {
+    return store().countDeadLetters(choice);
   }
   Result<Numbers> requeueDeadLetters(const DeadLetterFilter& choice) override {
     return store().requeueDeadLetters(choice);
@@ -114,6 +118,19 @@ Result<void> Admin::peek(std::size_t limit, const std::function<void(const Messa
     if (static_cast<std::size_t>(rows->rows()) < some) break;
   }
   return options_.table ? peekOutbox(*open->connection, *options_.table, limit - seen, each) : Result<void>{};
+}
+
+Result<void> Admin::remove(const MessageId& id) {
+  if (options_.table)
+    return Error{Errc::unsupported, "its messages are rows of a table of yours: delete the row there"};
+  Result<OpenQueue> open = openQueue(options_);
+  if (!open) return open.error();
+  const Result<Answer> gone = open->connection->ask(
+      "WITH gone AS (DELETE FROM tenure_message WHERE queue = $1 AND id = convert_to($2, 'UTF8')"
+      " RETURNING 1) SELECT count(*) FROM gone",
+      open->queue.number, id.value);
+  if (!gone) return gone.error();
+  return gone->integer(0, 0) > 0 ? store().forgetAttempts(id) : noneWaits(id);
 }
 
 }  // namespace

@@ -129,6 +129,8 @@ Options parametersOf(postgresql::Options& options) {
        "Time until a cut connection is noticed at the latest"},
       {"evict", yesOrNo(options.evictFrozenHolder),
        "Whether a claim ends the sessions of older terms after lock-limit"},
+      {"error-details", yesOrNo(options.errorDetails),
+       "Whether logs and dead letters show the values of a row that breaks a constraint"},
       {"allow-unsafe", yesOrNo(options.allowUnsafeCommits),
        "Accept a server that reports commits before they are durable"},
   };

@@ -129,9 +129,12 @@ void judgeArguments(const DeclaredQueue& queue, const Options& options, Inspecti
   const bool quorum = queue.type == "quorum";
   found.expectSafe(queue.durable, "durable", queue.durable ? "yes" : "no",
                    "yes: the queue and its messages go when the broker stops");
-  found.require((options.type == QueueType::quorum) == quorum || queue.type.empty(), "type",
-                queue.type.empty() ? "not known" : queue.type,
-                "the same in the URL: type=" + queue.type + (quorum ? "&attach=single-active" : ""));
+  if (queue.type == stream)
+    found.require(false, "type", queue.type, "classic or quorum: a stream keeps its messages when they are done");
+  else
+    found.require((options.type == QueueType::quorum) == quorum || queue.type.empty(), "type",
+                  queue.type.empty() ? "not known" : queue.type,
+                  "the same in the URL: type=" + queue.type + (quorum ? "&attach=single-active" : ""));
   found.fact("arguments", shown(queue.arguments),
              queue.complete ? "" : "perhaps others, too: the broker's words ended");
   if (options.exclusivity == Exclusivity::singleActiveConsumer && queue.complete)

@@ -45,8 +45,8 @@ struct Delivered {
   BodyDigest unread{};  // of the body that is over the limit
 };
 
-/// As the consumer gets it. `arrived` stands in where the producer set no time. Where the body is over the limit a
-/// message says so (Message::lacks).
+/// As the consumer gets it. `arrived` stands in where the producer set no time. A message
+/// whose body is over the limit comes without it; Message::lacks says so.
 Message messageFrom(Delivered delivery, const Options& options, WallTime arrived);
 
 /// The properties under which a message of ours is published; borrows from the message and from how it is published.

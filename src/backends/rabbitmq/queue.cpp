@@ -176,6 +176,15 @@ Result<DeclaredQueue> readDeclaration(Connection& connection, const std::string&
   return declared;
 }
 
+Result<void> refuseStream(Connection& connection, const std::string& queue) {
+  const Result<DeclaredQueue> declared = readDeclaration(connection, queue);
+  if (!declared) return declared.error().is(Errc::permissionDenied) ? Result<void>{} : declared.error();
+  if (declared->type != stream) return {};
+  return Error{Errc::configurationRefused, "queue " + quoted(queue) +
+                                               " is a stream, which keeps its messages when they are done: expected a "
+                                               "classic or quorum queue"};
+}
+
 Result<bool> lacks(Connection& connection, const std::string& queue, const DeclaredQueue& declared,
                    const std::string& argument, const QueueArgument& wanted) {
   QueueArguments asked = declared.arguments;

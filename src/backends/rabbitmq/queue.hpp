@@ -29,6 +29,11 @@ struct DeclaredQueue {
 /// Of a queue that is there. Changes nothing, and makes nothing when it has gone meanwhile.
 /// Errors:  permissionDenied      the broker compares only for a user who may configure the queue
 Result<DeclaredQueue> readDeclaration(Connection& connection, const std::string& queue);
+
+/// The type of a queue that no consumer of ours can empty.
+inline constexpr std::string_view stream = "stream";
+/// Errors: configurationRefused  the queue is a stream. A user who may not configure the queue is told nothing.
+Result<void> refuseStream(Connection& connection, const std::string& queue);
 /// Whether the broker refuses that queue to somebody who wants this argument, of which it has told nothing. False also
 /// where it does not compare it, or only behind the type. Changes nothing, as above.
 Result<bool> lacks(Connection& connection, const std::string& queue, const DeclaredQueue& declared,

@@ -33,6 +33,7 @@ Result<void> Source::prepare(const std::stop_token&) {
   const Result<QueueCounts> found = (*connection)->inspect(Channel::work, options_.queue);
   if (!found && !(found.error().is(Errc::notFound) && options_.create)) return found.error();
   if (!found) return {};
+  if (Result<void> usable = refuseStream(**connection, options_.queue); !usable) return usable;
   if (Result<void> safe = checkDeliveryLimit(**connection, options_); !safe) return safe;
   static_cast<void>((*connection)->close());
   return {};

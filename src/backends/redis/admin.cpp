@@ -33,6 +33,7 @@ class Admin final : public IDatabaseAdmin {
   Result<QueueStats> stats() override;
   Result<QueueIdentity> identity() override;
   Result<void> peek(std::size_t limit, const std::function<void(const Message&)>& each) override;
+  Result<void> remove(const MessageId& id) override;
 
   Result<std::vector<FenceRow>> fenceRows() override { return store_.fenceRows(); }
   Result<void> rebaseFence(const FenceRow& expected, const EnsembleUuid& ensemble, std::int64_t generation,
@@ -42,6 +43,9 @@ class Admin final : public IDatabaseAdmin {
   Result<void> moveTo(const FenceRow& from, const FenceRow& to) override;
   Result<std::vector<DeadLetter>> deadLetters(std::size_t limit, const DeadLetterFilter& choice) override {
     return store_.deadLetters(limit, choice);
+  }
+  Result<std::int64_t> countDeadLetters(const DeadLetterFilter& choice) override {
+    return store_.countDeadLetters(choice);
   }
   Result<std::vector<std::int64_t>> requeueDeadLetters(const DeadLetterFilter& choice) override {
     return store_.requeueDeadLetters(choice);
@@ -115,6 +119,22 @@ Result<QueueIdentity> Admin::identity() {
   const Result<Reply> identity = (*connection)->read({"HGET", driver_.keys()[Keys::queue], "identity"});
   if (!identity) return identity.error();
   return QueueIdentity{identity->view().isNil() ? "" : identity->view().text()};
+}
+
+Result<void> Admin::remove(const MessageId& id) {
+  std::vector<Message> found;
+  const auto add = [&](const Message& message) {
+    if (message.id == id) found.push_back(message);
+  };
+  if (const Result<void> looked = peek(std::numeric_limits<std::size_t>::max(), add); !looked) return looked;
+  if (found.empty()) return noneWaits(id);
+  const Result<Connection*> connection = driver_.connection();
+  if (!connection) return connection.error();
+  for (const Message& message : found) {
+    const Result<Reply> gone = (*connection)->read({"XDEL", driver_.keys()[Keys::messages], entryOf(message.position)});
+    if (!gone) return gone.error();
+  }
+  return store_.forgetAttempts(id);
 }
 
 Result<void> Admin::peek(std::size_t limit, const std::function<void(const Message&)>& each) {

@@ -32,6 +32,7 @@ class Admin final : public IDatabaseAdmin {
   Result<QueueStats> glance() override { return told(glanceAt); }
   Result<QueueIdentity> identity() override;
   Result<void> peek(std::size_t limit, const std::function<void(const Message&)>& each) override;
+  Result<void> remove(const MessageId& id) override;
 
   Result<std::vector<FenceRow>> fenceRows() override { return store_.fenceRows(); }
   Result<void> rebaseFence(const FenceRow& expected, const EnsembleUuid& ensemble, std::int64_t generation,
@@ -43,6 +44,9 @@ class Admin final : public IDatabaseAdmin {
   }
   Result<std::vector<DeadLetter>> deadLetters(std::size_t limit, const DeadLetterFilter& choice) override {
     return store_.deadLetters(limit, choice);
+  }
+  Result<std::int64_t> countDeadLetters(const DeadLetterFilter& choice) override {
+    return store_.countDeadLetters(choice);
   }
   Result<Numbers> requeueDeadLetters(const DeadLetterFilter& choice) override {
     return writing<Numbers>([&] { return store_.requeueDeadLetters(choice); });
@@ -130,6 +134,20 @@ Result<void> Admin::peek(std::size_t limit, const std::function<void(const Messa
     seen += some;
   }
   return {};
+}
+
+Result<void> Admin::remove(const MessageId& id) {
+  return writing<void>([&]() -> Result<void> {
+    const auto connection = file_.acquire();
+    if (!connection) return connection.error();
+    const Result<Queue> found = readQueue(**connection, whichQueue(file_.options()));
+    if (!found) return found.error();
+    const Result<int> gone = (*connection)
+                                 ->change("DELETE FROM tenure_message WHERE n > ?1 AND n <= ?2 AND id = ?3",
+                                          positionIn(found->number, 0), lastPositionIn(found->number), id.value);
+    if (!gone) return gone.error();
+    return *gone > 0 ? store_.forgetAttempts(id) : noneWaits(id);
+  });
 }
 
 }  // namespace

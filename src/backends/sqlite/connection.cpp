@@ -109,12 +109,13 @@ std::string_view Query::bytes(int column) const noexcept {
   return data == nullptr ? std::string_view{} : std::string_view{static_cast<const char*>(data), size};
 }
 
-Connection::Connection(sqlite3* db, std::filesystem::path file, std::chrono::milliseconds lockLimit)
+Connection::Connection(sqlite3* db, const std::filesystem::path& file, const Options& options)
     : db_(db),
-      file_(std::move(file)),
-      lockWait_(lockLimit),
+      file_(file),
+      lockWait_(options.lockLimit),
       statements_(ownStatements),
-      userStatements_(keptUserStatements) {
+      userStatements_(keptUserStatements),
+      foreignKeys_(options.foreignKeys) {
   setUp();
 }
 
@@ -122,6 +123,7 @@ void Connection::setUp() noexcept {
   sqlite3_extended_result_codes(db_, 1);
   sqlite3_busy_handler(db_, &LockWait::onBusy, &lockWait_);
   sqlite3_db_config(db_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(db_, SQLITE_DBCONFIG_ENABLE_FKEY, foreignKeys_ ? 1 : 0, nullptr);
   // Installed once: setting it expires every prepared statement.
   sqlite3_set_authorizer(db_, &authorize, &userMode_);
 }
@@ -145,7 +147,7 @@ Result<std::unique_ptr<Connection>> Connection::open(const Options& options, std
     sqlite3_close(db);
     return error;
   }
-  std::unique_ptr<Connection> connection(new Connection(db, at.file, options.lockLimit));
+  std::unique_ptr<Connection> connection(new Connection(db, at.file, options));
   connection->whenBusy(std::move(whenBusy));
   if (sqlite3_db_readonly(db, "main") == 1)
     return Error{Errc::permissionDenied, at.file.string() + " is read-only for this process"};
@@ -173,7 +175,7 @@ Result<std::unique_ptr<Connection>> Connection::look(const Options& options) {
     sqlite3_close(db);
     return error;
   }
-  return std::unique_ptr<Connection>(new Connection(db, file, options.lockLimit));
+  return std::unique_ptr<Connection>(new Connection(db, file, options));
 }
 
 Error keptInWal(const std::filesystem::path& file) {

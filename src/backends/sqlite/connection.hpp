@@ -258,7 +258,7 @@ class Connection {
   const std::filesystem::path& file() const noexcept { return file_; }
 
  private:
-  Connection(sqlite3* db, std::filesystem::path file, std::chrono::milliseconds lockLimit);
+  Connection(sqlite3* db, const std::filesystem::path& file, const Options& options);
   Query prepare(std::string_view sql);
   static int onProgress(void* connection) noexcept;
   Result<void> configure(const JournalPlan& plan);
@@ -273,6 +273,7 @@ class Connection {
   LockWait lockWait_;
   StatementCache statements_;
   StatementCache userStatements_;
+  const bool foreignKeys_;
   bool userMode_ = false;
   bool rehearses_ = false;
   Duration lookLimit_{};  // zero: none

@@ -12,6 +12,8 @@ Options parametersOf(sqlite::Options& options) {
        "Whether a successor may then kill a predecessor that holds it and is proven to be frozen"},
       {"senders", yesOrNo(options.senders),
        "Whether other programs write messages into the file: it stays in a rollback journal then, which is remembered"},
+      {"foreign-keys", yesOrNo(options.foreignKeys),
+       "Whether statements keep to the foreign keys of the file's tables"},
   };
 }
 

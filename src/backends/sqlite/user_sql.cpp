@@ -192,6 +192,12 @@ class Landings {
   std::set<std::pair<std::string, int>> places_;
 };
 
+/// A table or column that is not there. SQLite has one code for that and for a slip, and tells them apart in words.
+bool mayCome(sqlite3* db) noexcept {
+  const std::string_view said = sqlite3_errmsg(db);
+  return said.starts_with("no such table") || said.starts_with("no such column");
+}
+
 /// What SQLite says of a statement that it cannot compile.
 bool isTheStatements(const Error& error, int code) noexcept {
   const int kind = code & 0xFF;
@@ -208,7 +214,8 @@ Result<void> checkUserSql(Connection& connection, std::string_view sql, std::spa
   const Result<sqlite3_stmt*> statement = compileAnew(connection, sql);
   if (!statement) {
     const bool isBad = isTheStatements(statement.error(), sqlite3_extended_errcode(connection.handle()));
-    return isBad ? Error{Errc::invalidArgument, statement.error().detail} : statement.error();
+    if (!isBad) return statement.error();
+    return Error{mayCome(connection.handle()) ? Errc::notFound : Errc::invalidArgument, statement.error().detail};
   }
   Result<void> checked = checkParameters(*statement, parameters);
   sqlite3_finalize(*statement);

@@ -3,6 +3,7 @@
 #include "backends/shared/inspection.hpp"
 #include "cli/commands/check_ensemble.hpp"
 #include "cli/commands/commands.hpp"
+#include "cli/handlers/sql_handler.hpp"
 #include "cli/options/options.hpp"
 #include "cli/options/wiring_options.hpp"
 #include "cli/output/queue_report.hpp"
@@ -16,6 +17,7 @@ struct CheckOptions {
   ElectionOption election;
   QueueOption queue;
   StoreOption store;
+  std::string sql;
   bool json = false;
 };
 
@@ -43,6 +45,7 @@ Each line is a fact, or one of
 Exit codes: 0 all is well, 1 warnings only, 69 something was not reached, 78 something is refused,
 77 a password or a right was refused; the gravest counts.
 
+With --sql the statement of `tenure consume` is compiled there, and not run.
 With --queue and --store it also says how they go together, and with --zookeeper --election whether
 the store's fence knows this ensemble and the queue this election.
 )help";
@@ -178,6 +181,20 @@ void judgeElection(const Named& named, const EnsembleFindings& ensemble, Inspect
   if (named.store && named.store->isQueue()) judgeOwner("queue, in the store", *named.store, *named.ensemble, found);
 }
 
+/// The statement of `consume --sql`: it is compiled, and not run.
+void judgeStatement(const Named& named, const std::string& statement, Inspection& found) {
+  Backend* store = named.storeBackend();
+  if (store == nullptr || !store->hasSql())
+    return found.require(false, "--sql", "no store that speaks SQL", "one: --queue or --store names none");
+  const Result<void> fits = checkStatement(*store->open(noEvents()).store, statement);
+  if (fits)
+    found.fact("--sql", "can be run");
+  else if (fits.error().is(Errc::configurationRefused) || fits.error().is(Errc::notFound))
+    found.require(false, "--sql", "cannot be run", fits.error().detail);
+  else
+    found.expectSafe(false, "--sql", "not known", "an answer of the store: " + fits.error().message());
+}
+
 /// Asks about the election only when all places answered before: a silent one would keep us waiting again.
 Report lookAtAll(const CheckOptions& options, const Named& named) {
   Report report;
@@ -192,6 +209,7 @@ Report lookAtAll(const CheckOptions& options, const Named& named) {
   Inspection together;
   judgeWiring(named, together);
   if (report.unreached() == 0) judgeUnread(options, together);
+  if (report.unreached() == 0 && !options.sql.empty()) judgeStatement(named, options.sql, together);
   if (named.ensemble) {
     judgeTimeout(named, ensemble, together);
     if (report.unreached() == 0) judgeElection(named, ensemble, together);
@@ -217,15 +235,19 @@ Exit check(const CheckOptions& options) {
 Command checkCommand() {
   auto options = std::make_shared<CheckOptions>();
   options->election.required = false;
-  return {.name = "check",
-          .about = "Look at servers, settings and risks, and change nothing",
-          .groups = {{"What to look at", {options->queue.row(false), options->store.rowBesideQueue()}},
-                     {"Election", joined(options->election.rows(), {options->election.shortSessionRow()})},
-                     {"Output", {jsonRow(options->json)}}},
-          .help = checkHelp,
-          .examples = checkExamples,
-          .act = [options] { return check(*options); },
-          .hasUrls = true};
+  return {
+      .name = "check",
+      .about = "Look at servers, settings and risks, and change nothing",
+      .groups = {{"What to look at",
+                  {options->queue.row(false),
+                   options->store.rowBesideQueue(),
+                   {"--sql", text(options->sql, "STATEMENT"), "The statement of `consume --sql`: can it be run?", {}}}},
+                 {"Election", joined(options->election.rows(), {options->election.shortSessionRow()})},
+                 {"Output", {jsonRow(options->json)}}},
+      .help = checkHelp,
+      .examples = checkExamples,
+      .act = [options] { return check(*options); },
+      .hasUrls = true};
 }
 
 }  // namespace tenure::cli

@@ -26,10 +26,14 @@ the fence, so its effect happens exactly once. It may use :id :group :body :toke
 (when it was sent), :number, and each header: trace-id is :header_trace_id, whatever the case of its
 letters, with _ for what is no letter or digit. What a message lacks is NULL.
 --exec runs a command for each message with /bin/sh: the body on standard input, and
-TENURE_MESSAGE_ID, TENURE_GROUP, TENURE_TOKEN, TENURE_ATTEMPT, TENURE_TIME (when it was sent) and
-TENURE_NUMBER in the environment, where our own passwords are not; a header such as trace-id is
-TENURE_HEADER_TRACE_ID (at most 32 KiB of them). What it says last on standard error is kept as the
-attempt's reason. Its exit code:
+TENURE_MESSAGE_ID, TENURE_GROUP, TENURE_ATTEMPT, TENURE_TIME (when it was sent) and TENURE_NUMBER in
+the environment, where our own passwords are not; a header such as trace-id is
+TENURE_HEADER_TRACE_ID (at most 32 KiB of them). With TENURE_ELECTION, TENURE_GENERATION and
+TENURE_TOKEN it can fence its own writes (docs/guides/fence.md). It may run for as long as it takes,
+unless --execute-limit is given; one that runs for a minute is told as handler_slow. Each line that
+it writes is an event of the log (command_said), cut to 4 KiB, at most 256 KiB a message; --output
+inherit leaves its output as it is. What it says last on standard error is kept as the attempt's
+reason. Its exit code:
    0  done
   65  rejected: a dead letter at once, no attempt could help (EX_DATAERR)
   75  again later, not counted as a failed attempt (EX_TEMPFAIL)
@@ -108,6 +112,7 @@ Result<Settings> settingsOf(const ConsumeOptions& options) {
 
   Settings settings{*std::move(candidate), options.tuning, *std::move(wiring), *std::move(rates)};
   settings.candidate.limits = options.limits;
+  settings.candidate.limits.execute = options.executeLimit.value_or(settings.candidate.limits.execute);
   settings.consumer.name = {options.consumer};
   settings.consumer.handlerIsExternal = !options.exec.empty();
   settings.candidate.agreement = agreementOf(settings.consumer, settings.candidate.election);
@@ -115,7 +120,10 @@ Result<Settings> settingsOf(const ConsumeOptions& options) {
   return settings;
 }
 
-Exit runReplica(const ConsumeOptions& options, Settings settings, const Handler& handler) {
+/// Makes the handler; `emit` tells events of the replica.
+using MakeHandler = std::function<Handler(const Emitter& emit)>;
+
+Exit runReplica(const ConsumeOptions& options, Settings settings, const MakeHandler& makeHandler) {
   ReplicaRun replica(options.replica, settings.candidate, options.statusFile,
                      QueueGauge::Place{.queue = settings.wiring.queue,
                                        .keepsEffects = settings.wiring.isOneDatabase(),
@@ -128,10 +136,28 @@ Exit runReplica(const ConsumeOptions& options, Settings settings, const Handler&
     reload(options.replica, settings.candidate.election, replica.log());
     reload(options.flow, settings.candidate.election, limits, replica.log());
   };
+  const Handler handler = makeHandler(Emitter(replica.events(), systemClock(), settings.candidate.election));
   Consumer consumer(*ends.source, *ends.store, replica.counted(handler), settings.consumer, replica.events());
   SqlCareer checked(consumer, *ends.store, options.sql);
+  // A slip in the statement is told at once. Later the replica is only not ready, for the table may be on its way.
+  if (const auto fits = options.sql.empty() ? Result<void>{} : checkStatement(*ends.store, options.sql);
+      !fits && fits.error().is(Errc::configurationRefused))
+    return refuse("", fits.error());
+  ends.store->release();
   ILeaderCareer& career = options.sql.empty() ? static_cast<ILeaderCareer&>(consumer) : checked;
   return replica.run(settings.candidate, career, settings.consumer.limits);
+}
+
+ExecSettings execSettingsOf(const ConsumeOptions& options, const Wiring& wiring) {
+  const Backend& store = wiring.storeBackend();
+  ExecSettings exec{.command = options.exec,
+                    .delivery = options.tuning.delivery,
+                    .whenAsked = options.tuning.whenAsked,
+                    .hasLimit = options.executeLimit.has_value(),
+                    .inheritsOutput = options.output == CommandOutputTo::inherit,
+                    .environment = store.environment()};
+  exec.environment.emplace_back("TENURE_STORE", options.wiring.storeUrl());
+  return exec;
 }
 
 Exit runCommands(const ConsumeOptions& options, Settings settings) {
@@ -142,9 +168,9 @@ Exit runCommands(const ConsumeOptions& options, Settings settings) {
   if (!supervisor) return refuse("--exec", supervisor.error());
   settings.candidate.lastWill.childrenGone = supervisor->childrenGone();
   settings.candidate.lastWill.nothingRuns = [&supervisor] { return supervisor->nothingRuns(); };
-  const Exit exit =
-      runReplica(options, std::move(settings),
-                 makeExecHandler(*supervisor, options.exec, options.tuning.delivery, options.tuning.whenAsked));
+  const ExecSettings exec = execSettingsOf(options, settings.wiring);
+  const Exit exit = runReplica(options, std::move(settings),
+                               [&](const Emitter& emit) { return makeExecHandler(*supervisor, exec, emit); });
   // Nothing is wrong with the configuration: a restart mends it, and a supervisor should try.
   return exit == Exit::configuration && supervisor->isGone() ? Exit::hung : exit;
 }
@@ -155,7 +181,7 @@ Exit consume(const ConsumeOptions& options) {
   auto settings = settingsOf(options);
   if (!settings) return refuse("", settings.error());
   if (!options.exec.empty()) return runCommands(options, *std::move(settings));
-  return runReplica(options, *std::move(settings), makeSqlHandler(options.sql));
+  return runReplica(options, *std::move(settings), [&](const auto&) { return makeSqlHandler(options.sql); });
 }
 
 }  // namespace

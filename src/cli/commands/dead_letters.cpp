@@ -12,16 +12,22 @@
 namespace tenure::cli {
 namespace {
 
+constexpr std::size_t lettersAPage = 100;  // bodies of 1 MiB
+
 /// The choice of dead letters, as the user gave it.
 struct ChoiceOptions {
   std::vector<std::int64_t> numbers;
   std::optional<std::string> group;  // the empty one is a group
   std::chrono::milliseconds olderThan{0};
+  std::string reason;
+  std::int64_t after = 0;
   bool all = false;
 
   Options rows();
   Option numberRow(std::string help, bool isOne);
-  bool isEmpty() const { return numbers.empty() && !group && olderThan.count() == 0; }
+  Option afterRow();
+  Option allRow() { return {"--all", flag(all), "All of them", {.momentary = true}}; }
+  bool isEmpty() const { return numbers.empty() && !group && olderThan.count() == 0 && reason.empty(); }
   DeadLetterFilter choice() const;
 };
 
@@ -49,6 +55,7 @@ tenure dead-letters purge --older-than 30d --queue 'sqlite:orders.db?queue=order
 constexpr const char* listHelp =
     R"help(A message becomes a dead letter after its last attempt; the first column is its number, the last one
 the first 40 bytes of its body. A body that is no UTF-8 is null in JSON; body_base64 has it then.
+A list that is cut says so on standard error, and how to go on.
 )help";
 
 constexpr const char* listExamples = R"help(tenure dead-letters list --queue 'sqlite:orders.db?queue=orders'
@@ -85,7 +92,16 @@ tenure dead-letters purge --all --queue 'sqlite:orders.db?queue=orders')help";
 Options ChoiceOptions::rows() {
   Option age{"--older-than", duration(olderThan), "Only those that died longer ago than that", {.momentary = true}};
   age.value.byDefault.clear();
-  return {groupRow(group), std::move(age)};
+  return {groupRow(group),
+          std::move(age),
+          {"--reason", text(reason, "TEXT"), "Only those whose reason contains TEXT", {.momentary = true}}};
+}
+
+Option ChoiceOptions::afterRow() {
+  return {"--after",
+          count(after, Range<std::int64_t>{0, std::numeric_limits<std::int64_t>::max()}),
+          "Only those with a higher number",
+          {.momentary = true}};
 }
 
 Option ChoiceOptions::numberRow(std::string help, bool isOne) {
@@ -100,7 +116,7 @@ Option ChoiceOptions::numberRow(std::string help, bool isOne) {
 }
 
 DeadLetterFilter ChoiceOptions::choice() const {
-  DeadLetterFilter choice{.numbers = numbers};
+  DeadLetterFilter choice{.numbers = numbers, .reasonHas = reason, .after = after};
   if (group) choice.group = GroupId{*group};
   if (olderThan.count() > 0) choice.diedBefore = systemClock().wallNow() - olderThan;
   return choice;
@@ -109,11 +125,28 @@ DeadLetterFilter ChoiceOptions::choice() const {
 Exit list(const ListOptions& options) {
   const auto wiring = options.wiring.parsed(false);
   if (!wiring) return refuse("", wiring.error());
-  const auto letters = wiring->storeBackend().storeAdmin()->deadLetters(options.limit, options.which.choice());
-  if (!letters) return refuse(options.wiring.storeName(), letters.error());
-  if (!options.json && !letters->empty()) std::cout << "number  died  id  group  attempts  reason  body\n";
-  for (const DeadLetter& letter : *letters) std::cout << (options.json ? letterJson(letter) : letterLine(letter));
+  const auto store = wiring->storeBackend().storeAdmin();
+  DeadLetterFilter choice = options.which.choice();
+  std::size_t shown = 0;
+  for (std::size_t left = options.which.all ? std::numeric_limits<std::size_t>::max() : options.limit; left > 0;) {
+    const std::size_t page = std::min(left, lettersAPage);
+    const auto letters = store->deadLetters(page, choice);
+    if (!letters) return refuse(options.wiring.storeName(), letters.error());
+    if (!options.json && shown == 0 && !letters->empty())
+      std::cout << "number  died  id  group  attempts  reason  body\n";
+    for (const DeadLetter& letter : *letters) std::cout << (options.json ? letterJson(letter) : letterLine(letter));
+    shown += letters->size();
+    left -= letters->size();
+    if (letters->size() < page || !std::cout) return std::cout << std::flush, Exit::done;
+    choice.after = letters->back().number;
+  }
   std::cout << std::flush;
+  const auto rest = store->countDeadLetters(choice);
+  if (!rest) return refuse(options.wiring.storeName(), rest.error());
+  if (*rest > 0)
+    complain("these are the oldest " + std::to_string(shown) + " of " +
+             std::to_string(static_cast<std::int64_t>(shown) + *rest) + " dead letters: --after " +
+             std::to_string(choice.after) + " goes on, --all shows all");
   return Exit::done;
 }
 
@@ -189,7 +222,7 @@ Result<Numbers> requeueInside(IStoreAdmin& store, const DeadLetterFilter& choice
   Result<Numbers> requeued = store.requeueDeadLetters(choice);
   if (!requeued || !choice.numbers.empty()) return requeued;
   const auto stayed = store.deadLetters(std::numeric_limits<std::int64_t>::max(), choice);
-  if (!stayed) return stayed.error();
+  if (!stayed) return requeued;  // which is done
   for (const DeadLetter& letter : *stayed)
     if (!isWhole(letter)) complain(notWhole(letter).detail);
   return requeued;
@@ -228,7 +261,7 @@ Exit change(const ChangeOptions& options, Change apply, const char* done) {
   const auto wiring = options.wiring.parsed(false);
   if (!wiring) return refuse("", wiring.error());
   if (which.all == !which.isEmpty())
-    return wrongUsage("say which: numbers of dead letters, --group, --older-than, or --all");
+    return wrongUsage("say which: numbers of dead letters, --group, --older-than, --reason, or --all");
   const auto changed = apply(*wiring, which.choice());
   if (!changed) return refuse(options.wiring.storeName(), changed.error());
   const bool allThere = sayWhatWasWrong(which.numbers, *changed);
@@ -242,7 +275,8 @@ Command listCommand() {
       .name = "dead-letters list",
       .about = "Show dead letters, the oldest first",
       .groups = {{"Queue", options->wiring.rows()},
-                 {"Which", joined(options->which.rows(), {limitRow(options->limit, "of dead letters: the oldest")})},
+                 {"Which", joined(options->which.rows(), {options->which.afterRow(), options->which.allRow(),
+                                                          limitRow(options->limit, "of dead letters: the oldest")})},
                  {"Output", {jsonRow(options->json, "a line, with body and headers")}}},
       .help = listHelp,
       .examples = listExamples,
@@ -265,10 +299,9 @@ Command showCommand() {
 /// A command that changes what it is told of.
 Command changeCommand(Command page, Change apply, const char* done) {
   auto options = std::make_shared<ChangeOptions>();
-  page.groups = {
-      {"Queue", options->wiring.rows()},
-      {"Which", joined({options->which.numberRow("As `dead-letters list` shows them", false)}, options->which.rows(),
-                       {{"--all", flag(options->which.all), "All of them", {.momentary = true}}})}};
+  page.groups = {{"Queue", options->wiring.rows()},
+                 {"Which", joined({options->which.numberRow("As `dead-letters list` shows them", false)},
+                                  options->which.rows(), {options->which.allRow()})}};
   page.act = [options, apply, done] { return change(*options, apply, done); };
   page.hasUrls = true;
   return page;

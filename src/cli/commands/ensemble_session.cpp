@@ -1,5 +1,7 @@
 #include "cli/commands/ensemble_session.hpp"
 
+#include <algorithm>
+
 #include "base/text.hpp"
 #include "coordination/zookeeper.hpp"
 #include "election/outside/view.hpp"
@@ -32,6 +34,15 @@ Result<ElectionView> EnsembleSession::view(const ElectionPaths& paths) {
   return ask<ElectionView>([&](ICoordination& coordination, Callback<ElectionView> done) {
     readElection(coordination, paths, std::move(done));
   });
+}
+
+Result<std::vector<std::string>> EnsembleSession::electionsUnder(const std::string& root) {
+  auto names = ask<std::vector<std::string>>([&](ICoordination& coordination, auto done) {
+    coordination.children(ElectionPaths(root, {}).elections, nullptr, std::move(done));
+  });
+  if (!names && names.error().is(Errc::notFound)) return std::vector<std::string>{};
+  if (names) std::ranges::sort(*names);
+  return names;
 }
 
 Result<NodeStat> EnsembleSession::watch(const std::string& path, const std::shared_ptr<bool>& changed) {

@@ -32,6 +32,8 @@ class EnsembleSession final : private ISessionObserver {
   /// The leader and the candidates in line.
   /// Errors: as readElection's, and timedOut
   Result<ElectionView> view(const ElectionPaths& paths);
+  /// The names of the elections under the root, in their order; none where no candidate has ever entered one.
+  Result<std::vector<std::string>> electionsUnder(const std::string& root);
   /// Sets `changed` once the znode, or its being there, has changed.
   Result<NodeStat> watch(const std::string& path, const std::shared_ptr<bool>& changed);
 

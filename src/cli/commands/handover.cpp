@@ -16,6 +16,7 @@ struct HandoverOptions {
   ElectionOption election;
   std::string to;
   std::string at;
+  std::string allOf;
   bool wait = false;
   bool cancel = false;
   std::chrono::milliseconds limit{30'000};
@@ -38,12 +39,17 @@ now. The request belongs to the present term: when that ends before, for whateve
 `tenure status` shows it; --cancel takes it back, and a newer request replaces it. A handover that
 has begun cannot be taken back.
 
+--all-of empties a machine before its maintenance: each election under the root that a replica on
+that host leads is handed to the first in line on another host. Replicas that stand by there may
+lead again later: stop them next.
+
 Exit code 1: refused, nobody leads, nothing to cancel, or with --wait not done within --limit.
 )help";
 
 constexpr const char* handoverExamples = R"help(tenure handover --zookeeper 127.0.0.1:2181 --election orders --wait
 tenure handover --zookeeper 127.0.0.1:2181 --election orders --to rack2-orders --at +10m
-tenure handover --zookeeper 127.0.0.1:2181 --election orders --cancel)help";
+tenure handover --zookeeper 127.0.0.1:2181 --election orders --cancel
+tenure handover --zookeeper 127.0.0.1:2181 --all-of rack2 --wait)help";
 
 /// "no" is an answer, and has a sentence; anything else is a failure.
 Exit refused(const Error& error) {
@@ -213,11 +219,64 @@ class Steering {
   const ElectionPaths paths_;
 };
 
+/// The uuid of the first in line on another host that can follow.
+std::optional<std::string> successorElsewhere(const ElectionView& view, const std::string& host) {
+  for (const CandidateView& each : view.candidates)
+    if (each.record.known && each.record.process.host != host && findSuccessor(view, each.uuid.value))
+      return each.uuid.value;
+  return std::nullopt;
+}
+
+/// Each election that the host leads, one after the other.
+Exit emptyHost(EnsembleSession& session, const ElectionAddress& root, HandoverOptions options) {
+  const auto names = session.electionsUnder(root.root);
+  if (!names) return refuse("--zookeeper", names.error());
+  Exit all = Exit::done;
+  bool isLed = false;
+  bool isKnown = false;
+  for (const std::string& name : *names) {
+    const ElectionAddress address{root.zookeeper, ElectionName{name}, root.root};
+    const auto view = session.view(ElectionPaths(address.root, address.election));
+    if (!view && view.error().is(Errc::notFound)) continue;  // it was removed meanwhile
+    if (!view) {
+      all = refuse(name, view.error());
+      continue;
+    }
+    isKnown = isKnown || std::ranges::any_of(view->candidates, [&](const CandidateView& each) {
+                return each.record.process.host == options.allOf;
+              });
+    if (view->leader() == nullptr || view->leader()->record.process.host != options.allOf) continue;
+    isLed = true;
+    std::cout << escaped(name) << ": " << std::flush;
+    const auto successor = successorElsewhere(*view, options.allOf);
+    if (!successor) {
+      std::cout << "no replica on another host can follow" << std::endl;
+      all = Exit::no;
+      continue;
+    }
+    options.to = *successor;
+    const Exit one = Steering(session, address).request(options, systemClock().wallNow());
+    if (one != Exit::done) all = one;
+  }
+  if (!isKnown) {
+    complain("no replica of any election is on " + escaped(options.allOf) + ": `tenure status` tells their hosts");
+    return all == Exit::done ? Exit::no : all;
+  }
+  if (!isLed) std::cout << "no election is led on " << escaped(options.allOf) << std::endl;
+  return all;
+}
+
 Exit handOver(const HandoverOptions& options) {
+  if (options.election.zookeeper.hosts.empty()) return wrongUsage("--zookeeper is required");
+  if (!options.allOf.empty() && !options.election.election.empty())
+    return wrongUsage("--all-of is about all elections: leave --election out");
+  if (options.allOf.empty() && options.election.election.empty())
+    return wrongUsage("--election or --all-of is required");
   const auto address = parse(options.election);
   if (!address) return refuse("", address.error());
   const auto session = EnsembleSession::connect(address->zookeeper);
   if (!session) return refuse("--zookeeper", session.error());
+  if (!options.allOf.empty()) return emptyHost(**session, *address, options);
   Steering steering(**session, *address);
   const WallTime now = systemClock().wallNow();
   return options.cancel ? steering.cancel(now) : steering.request(options, now);
@@ -227,6 +286,7 @@ Exit handOver(const HandoverOptions& options) {
 
 Command handoverCommand() {
   auto options = std::make_shared<HandoverOptions>();
+  options->election.required = false;  // with --all-of
   return {
       .name = "handover",
       .about = "Ask the leader to step down",
@@ -240,6 +300,10 @@ Command handoverCommand() {
               filled(options->at, "TIME", "a time"),
               "When: 2026-05-04T09:12:33Z, or +10m from now",
               {.momentary = true}},
+             {"--all-of",
+              filled(options->allOf, "HOST", "a host"),
+              "Hand over every election that a replica on this host leads, to replicas on other hosts",
+              {.excludes = {"--to", "--at", "--cancel"}, .momentary = true}},
              {"--wait", flag(options->wait), "Wait for the successor, and say who and how soon", {.momentary = true}},
              {"--cancel",
               flag(options->cancel),

@@ -16,7 +16,7 @@
 
 namespace tenure::cli {
 
-/// The queues of a database, as `tenure queue list` and `tenure list` show them.
+/// The queues of a database, as `tenure list --store` shows them.
 struct ListedQueue {
   std::string name;
   QueueStats queue{};
@@ -43,8 +43,12 @@ struct ListAllOptions {
 
 constexpr const char* listAllHelp =
     R"help(With --zookeeper one line for each election under the root: who leads, under which token and for how
-long, how many stand by, and whether it is paused. With --store one line for each queue of that
-database, as `tenure queue list` shows it. With both, elections first.
+long, how many stand by, and whether it is paused. With both, elections first.
+
+With --store one line for each queue of a database, PostgreSQL or SQLite: how many messages wait and
+since when the oldest; those that wait for their time, and those that other programs have sent and
+that have no places yet; which election consumes it. A name that messages were sent to and no
+election has consumed yet is one as well: perhaps the sender misspelt it.
 
 An election that may not be read is shown as not known, and its error is the exit code.
 Exit code 1: there is neither an election nor a queue.
@@ -53,7 +57,8 @@ A reading, not evidence: by the time you act on it the leader may be another.
 
 constexpr const char* listAllExamples = R"help(tenure list --zookeeper 127.0.0.1:2181
 tenure list --zookeeper 127.0.0.1:2181 --json | jq -r 'select(.leader == null).election'
-tenure list --zookeeper 127.0.0.1:2181 --store postgresql://shop@db/shop)help";
+tenure list --store postgresql://shop@db/shop
+tenure list --store sqlite:orders.db --json | jq -r 'select(.election == null).queue')help";
 
 struct ListedElection {
   std::string name;
@@ -104,12 +109,8 @@ std::string jsonOf(const ListedElection& each, WallTime now) {
 Result<std::vector<ListedElection>> electionsUnder(const ElectionAddress& address) {
   const auto session = EnsembleSession::connect(address.zookeeper);
   if (!session) return session.error();
-  auto names = (*session)->ask<std::vector<std::string>>([&](ICoordination& coordination, auto done) {
-    coordination.children(ElectionPaths(address.root, {}).elections, nullptr, std::move(done));
-  });
-  if (!names && names.error().is(Errc::notFound)) return std::vector<ListedElection>{};
+  const auto names = (*session)->electionsUnder(address.root);
   if (!names) return names.error();
-  std::ranges::sort(*names);
   std::vector<ListedElection> elections;
   for (const std::string& name : *names) {
     auto view = (*session)->view(ElectionPaths(address.root, ElectionName{name}));
@@ -174,23 +175,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct QueueListOptions {
-  StoreOption store;
-  bool json = false;
-};
-
-constexpr const char* queuesHelp =
-    R"help(One line a queue: how many messages wait and since when the oldest; those that wait for their time,
-and those that other programs have sent and that have no places yet; which election consumes it. A
-name that messages were sent to and no election has consumed yet is one as well: perhaps the sender
-misspelt it.
-
-Queues in PostgreSQL and SQLite. Exit code 1: there is none.
-)help";
-
-constexpr const char* queuesExamples = R"help(tenure queue list --store postgresql://shop@db/shop
-tenure queue list --store sqlite:orders.db --json | jq -r 'select(.election == null).queue')help";
-
 Result<ListedQueue> lookAt(Backend& place, const std::string& name) {
   place.setQueue(name);
   ListedQueue listed{.name = name};
@@ -238,35 +222,6 @@ Result<std::vector<ListedQueue>> listQueues(Backend& place) {
     queues.push_back(*std::move(listed));
   }
   return queues;
-}
-
-namespace {
-
-Exit showQueues(const QueueListOptions& options) {
-  const auto place = options.store.parsed(false);
-  if (!place) return refuse("", place.error());
-  const auto queues = listQueues(**place);
-  if (!queues) return refuse("--store", queues.error());
-  const WallTime now = systemClock().wallNow();
-  for (const ListedQueue& each : *queues) std::cout << (options.json ? jsonOf(each) : lineOf(each, now));
-  std::cout << std::flush;
-  return queues->empty() ? Exit::no : Exit::done;
-}
-
-}  // namespace
-
-Command listQueuesCommand() {
-  auto options = std::make_shared<QueueListOptions>();
-  return {.name = "queue list",
-          .about = "Queues of a database, with those that no election consumes",
-          .groups = {{"Options",
-                      {options->store.row("Which database or file, for example postgresql://shop@db/shop",
-                                          {.required = true}),
-                       jsonRow(options->json, "a line")}}},
-          .help = queuesHelp,
-          .examples = queuesExamples,
-          .act = [options] { return showQueues(*options); },
-          .hasUrls = true};
 }
 
 }  // namespace tenure::cli

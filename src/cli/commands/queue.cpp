@@ -1,4 +1,7 @@
+#include <algorithm>
 #include <iostream>
+#include <limits>
+#include <span>
 
 #include "base/text.hpp"
 #include "cli/commands/commands.hpp"
@@ -22,17 +25,22 @@ struct ReleaseOptions {
   std::string consumer;
 };
 
+struct DeleteOptions {
+  QueueOption queue;
+  std::string message;
+};
+
 struct LogOptions {
   WiringOption wiring;
   std::string message;
   std::string consumer;
   std::string since;
   LogChoice choice;
+  bool all = false;
   bool json = false;
 };
 
-constexpr const char* queueExamples = R"help(tenure queue list --store sqlite:orders.db
-tenure queue stats --queue 'sqlite:orders.db?queue=orders'
+constexpr const char* queueExamples = R"help(tenure queue stats --queue 'sqlite:orders.db?queue=orders'
 tenure queue peek --queue 'sqlite:orders.db?queue=orders'
 tenure queue failing --blocked --queue 'sqlite:orders.db?queue=orders'
 tenure queue release order-17 --queue 'sqlite:orders.db?queue=orders'
@@ -58,6 +66,19 @@ somebody leads, else when the next leader begins. From there it can be shown, re
 
 constexpr const char* releaseExamples =
     R"help(tenure queue release order-17 --queue 'sqlite:orders.db?queue=orders')help";
+
+constexpr const char* deleteHelp =
+    R"help(For a message that must not be handled: it leaves the queue and comes to no handler. One that the
+leader has read ahead already may still be handled: pause the election first (`tenure pause`) where
+that matters, and look at `tenure queue log`. One that blocks is let go with `tenure queue release`.
+A group that follows numbers waits for the number of a message that was deleted. Of RabbitMQ only
+its own tools delete messages.
+Exit code 1: no message waits under that id; one that waits for its time is cancelled with
+`tenure scheduled cancel`.
+)help";
+
+constexpr const char* deleteExamples =
+    R"help(tenure queue delete order-17 --queue 'sqlite:orders.db?queue=orders')help";
 
 constexpr const char* logHelp =
     R"help(What became of each attempt, in the order of commits: of consumers that keep a log (`tenure consume
@@ -152,13 +173,19 @@ Exit showLog(const LogOptions& options) {
   choice.since = *since;
   if (!options.message.empty()) choice.message = MessageId{options.message};
   if (!options.consumer.empty()) choice.consumer = ConsumerName{options.consumer};
+  const std::size_t most = options.all ? std::numeric_limits<std::int32_t>::max() : options.choice.limit;
+  choice.limit = most + 1;  // whether there are more
   const auto lines = wiring->storeBackend().storeAdmin()->log(choice);
   if (!lines && lines.error().is(Errc::unsupported))
     return refuse(options.wiring.storeName(), {Errc::unsupported, "this store keeps no log of attempts"});
   if (!lines) return refuse(options.wiring.storeName(), lines.error());
   if (lines->empty()) return sayWhetherAnyIsKept(*wiring->storeBackend().storeAdmin(), options);
-  for (const LogLine& line : *lines) std::cout << (options.json ? logJson(line) : logLine(line));
+  const std::size_t shown = std::min(lines->size(), most);
+  for (const LogLine& line : std::span(*lines).last(shown)) std::cout << (options.json ? logJson(line) : logLine(line));
   std::cout << std::flush;
+  if (shown < lines->size())
+    complain("these are the newest " + std::to_string(shown) +
+             " attempts, and there are more: --limit N shows N, --all shows all");
   return Exit::done;
 }
 
@@ -194,6 +221,54 @@ Command releaseCommand() {
       .hasUrls = true};
 }
 
+/// One that another program has sent, and that has no place in the queue yet. False: there is none without a time.
+Result<bool> deleteUnfetched(const Backend& queue, const MessageId& id) {
+  const auto scheduled = queue.scheduled();
+  if (!scheduled) return scheduled.error().is(Errc::unsupported) ? Result<bool>(false) : scheduled.error();
+  const auto waiting = (*scheduled)->find(id);
+  if (!waiting) return waiting.error();
+  if (!*waiting || (*waiting)->deliverAt) return false;
+  const auto cancelled = (*scheduled)->cancel(id);
+  return cancelled ? Result<bool>(*cancelled == ScheduleChange::done) : cancelled.error();
+}
+
+Exit deleteMessage(const DeleteOptions& options) {
+  const auto queue = options.queue.parsed(false);
+  if (!queue) return refuse("", queue.error());
+  const auto admin = (*queue)->queueAdmin();
+  if (!admin) return refuse("--queue", admin.error());
+  const Result<void> removed = (*admin)->remove(MessageId{options.message});
+  if (!removed && removed.error().is(Errc::notFound)) {
+    const auto unfetched = deleteUnfetched(**queue, MessageId{options.message});
+    if (!unfetched) return refuse("--queue", unfetched.error());
+    if (!*unfetched) return complain(removed.error().detail), Exit::no;
+  } else if (!removed) {
+    return refuse("--queue", removed.error());
+  }
+  std::cout << "deleted " << escaped(options.message) << std::endl;
+  return Exit::done;
+}
+
+Command deleteCommand() {
+  auto options = std::make_shared<DeleteOptions>();
+  const auto takeId = [options](const std::string& word) {
+    if (!parseMessageId(word)) return false;
+    options->message = word;
+    return true;
+  };
+  return {
+      .name = "queue delete",
+      .about = "Take one message that waits out of the queue",
+      .groups =
+          {{"Options",
+            {{"id", parsed("ID", expectedBy(parseMessageId("").error()), takeId), "Of the message", {.required = true}},
+             options->queue.row()}}},
+      .help = deleteHelp,
+      .examples = deleteExamples,
+      .act = [options] { return deleteMessage(*options); },
+      .hasUrls = true};
+}
+
 Command logCommand() {
   auto options = std::make_shared<LogOptions>();
   return {
@@ -211,7 +286,8 @@ Command logCommand() {
                     text(options->since, "WHEN"),
                     "Only those from then on: 1h ago, or 2026-05-04T09:12Z",
                     {.momentary = true}},
-                   limitRow(options->choice.limit, "of attempts: the newest")}},
+                   limitRow(options->choice.limit, "of attempts: the newest"),
+                   {"--all", flag(options->all), "All of them", {.momentary = true}}}},
                  {"Output", {jsonRow(options->json, "a line")}}},
       .help = logHelp,
       .examples = logExamples,
@@ -223,13 +299,13 @@ Command logCommand() {
 
 std::vector<Command> queueCommands() {
   return {{.name = "queue", .about = "Look at a queue, and unblock it", .examples = queueExamples},
-          listQueuesCommand(),
           statsCommand(),
           peekCommand(),
           failingCommand(),
           releaseCommand(),
           resumeCommand(),
           logCommand(),
+          deleteCommand(),
           moveToCommand()};
 }
 

@@ -1,4 +1,5 @@
 #include <iostream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
@@ -16,6 +17,7 @@ struct PeekOptions {
   QueueOption queue;
   StoreOption store;
   std::size_t limit = 20;
+  bool all = false;
   bool json = false;
 };
 
@@ -94,16 +96,22 @@ Exit peek(const PeekOptions& options) {
   if (!attempts) return refuse("", attempts.error());
   const WallTime now = systemClock().wallNow();
   std::size_t shown = 0;
+  bool hasMore = false;
+  const std::size_t most = options.all ? std::numeric_limits<std::size_t>::max() - 1 : options.limit;
   const auto show = [&](const Message& message) {
+    if (shown == most) return void(hasMore = true);
     std::cout << (options.json ? jsonOf(message, *attempts, now) : lineOf(message, *attempts, now));
     ++shown;
   };
-  const Result<void> peeked = (*admin)->peek(options.limit, show);
+  const Result<void> peeked = (*admin)->peek(most + 1, show);
   std::cout << std::flush;
   if (!peeked) return refuse("--queue", peeked.error());
   if (!options.json)
     if (const auto scheduled = scheduledOf(*wiring->queue); scheduled && *scheduled && (*scheduled)->waiting > 0)
       std::cout << "scheduled: " << scheduledText(**scheduled, now) << std::endl;
+  if (hasMore)
+    complain("these are the first " + std::to_string(shown) +
+             " messages, and there are more: --limit N shows N, --all shows all");
   return shown == 0 ? Exit::no : Exit::done;
 }
 
@@ -114,7 +122,10 @@ Command peekCommand() {
   return {.name = "queue peek",
           .about = "Show the messages that wait, and take none",
           .groups = {{"Options",
-                      {options->queue.row(), options->store.rowBesideQueue(), limitRow(options->limit, "of messages"),
+                      {options->queue.row(),
+                       options->store.rowBesideQueue(),
+                       limitRow(options->limit, "of messages"),
+                       {"--all", flag(options->all), "All of them", {.momentary = true}},
                        jsonRow(options->json, "a line")}}},
           .help = peekHelp,
           .examples = peekExamples,

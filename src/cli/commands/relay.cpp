@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "base/text.hpp"
+#include "career/candidate_options.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/options/consume_options.hpp"
 #include "cli/options/options.hpp"
@@ -12,6 +13,7 @@
 #include "cli/replica/early_signals.hpp"
 #include "cli/replica/replica_run.hpp"
 #include "consumer/limits.hpp"
+#include "relay/producer_sink.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -22,6 +24,7 @@ struct RelayOptions {
   std::string columns;
   std::string to;
   std::string consumer;
+  std::string producer;
   std::string statusFile;
   bool check = false;
   bool number = false;
@@ -86,6 +89,11 @@ std::vector<Group> RelayOptions::groups() {
          flag(number),
          "Give each message of a group that brings no number its number in the group, 1, 2, 3, ...",
          {}},
+        {"--producer",
+         text(producer, "NAME"),
+         "Publish each message under NAME/ID, so that those of several relays to one place do not collide",
+         {.more = "Set or change it only while the queue is empty: what was published already, and is published again "
+                  "under another id, is no repeat to its receivers."}},
         {"--check",
          flag(check),
          "Only look whether both can be used, and print what would be published; nothing is changed",
@@ -101,7 +109,7 @@ std::vector<Group> RelayOptions::groups() {
                                                   count(tuning.maxBatch, limits::maxBatch),
                                                   "Maximum number of messages that are published together",
                                                   {.field = "ConsumerOptions::maxBatch"}}}),
-                      limitRows(tuning, this->limits))},
+                      limitRows(executeLimitRow(duration(this->limits.execute, limits::phase)), tuning, this->limits))},
       {"Failures", joined(failureRows(tuning), {replica.stuckRow()})}};
 }
 
@@ -148,6 +156,7 @@ Result<CandidateOptions> candidateOf(const RelayOptions& options, const Places& 
   candidate->limits = options.limits;
   candidate->agreement = agreementOf(options.tuning, candidate->election);
   candidate->agreement.merge(Agreement{{"work", "relay"},
+                                       {"producer", options.producer},
                                        {"numbering", options.number ? "of what brings no number" : "none"},
                                        {"queue", places.from->place() + " " + places.from->queue()},
                                        {"target", places.to->place() + " " + places.to->queue()}});
@@ -228,6 +237,8 @@ Exit check(const Places& places) {
 
 Exit relay(const RelayOptions& options) {
   const EarlySignals untilTheCandidateRuns;
+  if (!options.producer.empty())
+    if (const auto id = messageIdOf(options.producer, "1"); !id) return refuse("--producer", id.error());
   const auto places = placesOf(options);
   if (!places) return refuse("", places.error());
   if (options.check) return check(*places);
@@ -243,13 +254,19 @@ Exit relay(const RelayOptions& options) {
   if (const auto sink = places->to->sink();
       !sink && (isFatal(sink.error().code) || sink.error().is(Errc::permissionDenied)))
     return refuse("--to", sink.error());
+  else if (!sink && sink.error().is(Errc::notFound))
+    return refuse("--to", {Errc::configurationRefused, sink.error().detail});
   if (isSameQueue(*places))
     return refuse("--to", {Errc::configurationRefused, "it is the queue that --from names: expected another one"});
   ConsumerOptions consumer = options.tuning;
   consumer.name = {options.consumer};
   candidate->onReload = [&] { reload(options.replica, candidate->election, replica.log()); };
-  Relay career(
-      *ends.source, *ends.store, [&] { return replica.counted(places->to->sink()); }, consumer, replica.events());
+  const auto open = [&]() -> Result<std::unique_ptr<IMessageSink>> {
+    auto sink = replica.counted(places->to->sink());
+    if (!sink || options.producer.empty()) return sink;
+    return std::make_unique<ProducerSink>(*std::move(sink), options.producer);
+  };
+  Relay career(*ends.source, *ends.store, open, consumer, replica.events());
   return replica.run(*candidate, career);
 }
 

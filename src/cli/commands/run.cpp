@@ -132,6 +132,11 @@ Exit contend(const RunOptions& options, Settings settings, const Supervisor& sup
   ReplicaRun replica(options.replica, settings.candidate, {}, std::nullopt);
   IEventSink& events = replica.events();
   const std::shared_ptr<IFencedStore> store = settings.store ? settings.store->open(events).store : nullptr;
+  if (store != nullptr) {
+    const Result<void> fit = whatWaitingCannotMend(store->prepare({}));
+    store->release();
+    if (!fit) return refuse("--store", fit.error());
+  }
 
   const ElectionName election = settings.candidate.election;
   settings.candidate.onReload = [&] { reload(options.replica, election, replica.log()); };

@@ -27,6 +27,7 @@ struct ListOptions {
   QueueOption queue;
   Which which;
   std::size_t limit = 1000;
+  bool all = false;
   bool json = false;
 };
 
@@ -185,15 +186,18 @@ Exit list(const ListOptions& options) {
   const auto scheduled = scheduledOf(options.queue);
   if (!scheduled) return refuse("", scheduled.error());
   const WallTime now = systemClock().wallNow();
-  std::size_t shown = 0;
+  std::size_t found = 0;
   const auto show = [&](const NewMessage& message) {
-    std::cout << (options.json ? jsonOf(message) : lineOf(message, now));
-    return ++shown < options.limit;
+    if (++found <= options.limit || options.all) std::cout << (options.json ? jsonOf(message) : lineOf(message, now));
+    return std::cout.good();
   };
-  const Result<void> listed = options.limit == 0 ? Result<void>{} : (*scheduled)->list(options.which.filter(), show);
+  const Result<void> listed = (*scheduled)->list(options.which.filter(), show);
   std::cout << std::flush;
   if (!listed) return refuse("--queue", listed.error());
-  return shown == 0 ? Exit::no : Exit::done;
+  if (found > options.limit && !options.all)
+    complain("these are the next " + std::to_string(options.limit) + " of " + std::to_string(found) +
+             " messages: --all shows all");
+  return found == 0 ? Exit::no : Exit::done;
 }
 
 Exit show(const ListOptions& options) {
@@ -284,7 +288,9 @@ Command listCommand() {
   return {.name = "scheduled list",
           .about = "Show messages that wait for their time, the next ones first",
           .groups = {{"Options", joined({options->queue.row()}, options->which.rows(),
-                                        {limitRow(options->limit, "of messages"), jsonRow(options->json, "a line")})}},
+                                        {limitRow(options->limit, "of messages"),
+                                         {"--all", flag(options->all), "All of them", {.momentary = true}},
+                                         jsonRow(options->json, "a line")})}},
           .help = listHelp,
           .examples = listExamples,
           .act = [options] { return list(*options); },

@@ -1,10 +1,12 @@
 #include "cli/commands/tool.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <iostream>
 
 #include "cli/commands/commands.hpp"
@@ -93,14 +95,15 @@ Exit parseAndRun(Words words) {
   const std::vector<Command> all = commands(cutCommand(words), readerOf(tool));
   const Command* chosen = nullptr;
   declareTool(tool, all, chosen);
-  turnHelpAround(words);
+  const HelpScope scope = turnHelpAround(words);
+  if (const std::string moved = movedCommand(words); !moved.empty()) return wrongUsage(moved);
   const Words given = words;
   const PlacedComplaints placed([&](std::string what) { return withItsPlace(std::move(what), tool, given); });
   try {
     std::reverse(words.begin(), words.end());  // so the parser wants it
     tool.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
-    const Exit exit = explain(tool, error, all);
+    const Exit exit = explain(tool, error, all, scope);
     if (exit != Exit::done) tellOfUnknownVariables(all);
     return exit;
   }
@@ -114,15 +117,24 @@ Exit parseAndRun(Words words) {
 }
 
 /// Below `tenure run` these tell the command about its term; they are no options of a tool that the command starts.
-/// `token` is there to be asked about that very term.
+/// `fence check` is there to be asked about that very term.
 void forgetTheTermOfRun(const Words& words) {
-  if (std::getenv("TENURE_TERM") == nullptr || std::find(words.begin(), words.end(), "token") != words.end()) return;
+  const std::array check{"fence", "check"};
+  const bool isAsked = std::search(words.begin(), words.end(), check.begin(), check.end()) != words.end();
+  if (std::getenv("TENURE_TERM") == nullptr || isAsked) return;
   for (const char* variable : {"TENURE_ELECTION", "TENURE_ID", "TENURE_STORE"}) ::unsetenv(variable);
 }
 
-/// An answer that could not be written was not given.
+/// The reader of our pipe has read what it wanted, as `head` does.
+bool isReaderGone() {
+  pollfd out{STDOUT_FILENO, POLLOUT, 0};
+  return ::poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+}
+
+/// An answer that could not be written was not given, unless its reader has gone.
 Exit withOutput(Exit exit) {
   if (std::cout.flush()) return exit;
+  if (isReaderGone()) return exit;
   complain("standard output cannot be written");
   return exit == Exit::done || exit == Exit::no ? Exit::unavailable : exit;
 }

@@ -9,6 +9,8 @@
 
 #include "base/text.hpp"
 #include "cli/handlers/child_command.hpp"
+#include "cli/handlers/command_output.hpp"
+#include "cli/handlers/run_career.hpp"
 #include "messages/headers.hpp"
 
 namespace tenure::cli {
@@ -61,19 +63,51 @@ void addHeaders(const Headers& headers, Environment& environment) {
   }
 }
 
-ChildCommand commandFor(const Delivery& delivery, const std::string& command) {
-  ChildCommand child{.arguments = shell(command),
-                     .environment = {{"TENURE_MESSAGE_ID", delivery.message.id.value},
-                                     {"TENURE_GROUP", delivery.message.group.value},
-                                     {"TENURE_TOKEN", std::to_string(delivery.term.token().value)},
-                                     {"TENURE_ATTEMPT", std::to_string(delivery.attempt)},
-                                     {"TENURE_TIME", formatWallTime(delivery.message.enqueuedAt)}},
+ChildCommand commandFor(const Delivery& delivery, const ExecSettings& settings) {
+  ChildCommand child{.arguments = shell(settings.command),
+                     .environment = environmentOf(delivery.term.identity()),
                      .input = delivery.message.body,
                      .controlGroup = true,
                      .keepErrors = true};
+  const auto add = [&](const char* name, std::string value) { child.environment.emplace_back(name, std::move(value)); };
+  add("TENURE_MESSAGE_ID", delivery.message.id.value);
+  add("TENURE_GROUP", delivery.message.group.value);
+  add("TENURE_ATTEMPT", std::to_string(delivery.attempt));
+  add("TENURE_TIME", formatWallTime(delivery.message.enqueuedAt));
+  std::ranges::copy(settings.environment, std::back_inserter(child.environment));
   addHeaders(delivery.message.headers, child.environment);
   return child;
 }
+
+/// Tells of a command that takes long.
+class SlowWatch {
+ public:
+  SlowWatch(const Delivery& delivery, Duration after, const Emitter& emit)
+      : delivery_(delivery), next_(after), emit_(emit) {}
+  ~SlowWatch() {
+    if (isTold_) emit_(SlowHandlerEnded{escaped(delivery_.message.id.value), ran()}, delivery_.term.token());
+  }
+  SlowWatch(const SlowWatch&) = delete;
+  SlowWatch& operator=(const SlowWatch&) = delete;
+
+  void look() {
+    if (BootClock::now() - began_ < next_) return;
+    isTold_ = true;
+    next_ *= 2;
+    emit_(HandlerSlow{escaped(delivery_.message.id.value), ran()}, delivery_.term.token());
+  }
+
+ private:
+  std::chrono::milliseconds ran() const {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(BootClock::now() - began_);
+  }
+
+  const Delivery& delivery_;
+  Duration next_;
+  const Emitter& emit_;
+  const BootTime began_ = BootClock::now();
+  bool isTold_ = false;
+};
 
 /// How it ended, and what it said last.
 std::string reasonOf(const ChildEnd& end) {
@@ -133,18 +167,40 @@ void refuseWhatCannotBeRun(const Result<ChildEnd>& end) {
                           (end->exitCode == shellNotFound ? "there is no such command" : "it cannot be executed")});
 }
 
-Handler makeExecHandler(const Supervisor& supervisor, std::string command, Guarantee guarantee, WhenAsked whenAsked) {
+namespace {
+
+/// The command's own run, and what is told of it.
+Result<ChildEnd> runCommandOf(const Delivery& delivery, const Supervisor& supervisor, const ExecSettings& settings,
+                              const Emitter& emit) {
+  SlowWatch slow(delivery, settings.slowAfter, emit);
+  const auto until = [&] {
+    slow.look();
+    if (!settings.hasLimit) delivery.reportProgress();  // this thread does not hang: it watches the command
+    return killDeadlineOf(delivery.term);
+  };
+  ChildLimits limits{.until = until, .warning = politeness};
+  if (settings.whenAsked == WhenAsked::cut) {
+    limits.stop = delivery.term.stopToken();
+    limits.grace = timeToEnd;
+  }
+  CommandOutput output(escaped(delivery.message.id.value),
+                       [&](EventBody said) { emit(std::move(said), delivery.term.token()); });
+  ChildCommand command = commandFor(delivery, settings);
+  if (!settings.inheritsOutput) command.onOutput = [&](auto stream, auto bytes) { output.take(stream, bytes); };
+  Result<ChildEnd> end = runChild(supervisor, command, limits);
+  output.end();
+  return end;
+}
+
+}  // namespace
+
+Handler makeExecHandler(const Supervisor& supervisor, ExecSettings settings, Emitter emit) {
   // Lanes share the handler.
-  return [&supervisor, command = std::move(command), guarantee, whenAsked,
+  return [&supervisor, settings = std::move(settings), emit = std::move(emit),
           hasSucceeded = std::make_shared<std::atomic<bool>>(false)](const Delivery& delivery) {
-    ChildLimits limits{.until = [&] { return killDeadlineOf(delivery.term); }, .warning = politeness};
-    if (whenAsked == WhenAsked::cut) {
-      limits.stop = delivery.term.stopToken();
-      limits.grace = timeToEnd;
-    }
-    const Result<ChildEnd> end = runChild(supervisor, commandFor(delivery, command), limits);
+    const Result<ChildEnd> end = runCommandOf(delivery, supervisor, settings, emit);
     if (!*hasSucceeded) refuseWhatCannotBeRun(end);
-    const Outcome outcome = outcomeOfCommand(end, delivery.term.endReason(), guarantee);
+    const Outcome outcome = outcomeOfCommand(end, delivery.term.endReason(), settings.delivery);
     if (outcome.kind == Outcome::Kind::done) *hasSucceeded = true;
     return outcome;
   };

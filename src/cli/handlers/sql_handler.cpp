@@ -142,7 +142,8 @@ Result<void> refuseUnlessItFits(const std::string& statement, Check check) {
   const std::vector<std::string> headers = headersIn(statement);
   const Parameters kinds = kindsOfParameters(headers);
   Result<void> checked = check(kinds);
-  if (!checked && checked.error().is(Errc::invalidArgument)) throw slip(checked.error().detail, firstWord);
+  const bool isUseless = !checked && (checked.error().is(Errc::invalidArgument) || checked.error().is(Errc::notFound));
+  if (isUseless) throw slip(checked.error().detail, firstWord);
   return checked;
 }
 
@@ -169,6 +170,16 @@ Handler makeSqlHandler(std::string statement) {
       static_cast<void>(refuseUnlessItFits(statement, [&](auto& kinds) { return sql.check(statement, kinds); }));
     return outcomeOfSql(written.error());
   };
+}
+
+Result<void> checkStatement(IFencedStore& store, const std::string& statement) {
+  Result<void> said;
+  try {
+    return refuseUnlessItFits(statement, [&](auto& kinds) { return said = store.checkSql(statement, kinds); });
+  } catch (const EndTerm& slip) {
+    const bool mayCome = !said && said.error().is(Errc::notFound);
+    return mayCome ? Error{Errc::notFound, slip.error().detail} : slip.error();
+  }
 }
 
 void SqlCareer::check(const std::stop_token& stop) {

@@ -25,6 +25,13 @@ namespace tenure::cli {
 /// there), or the term is over.
 Handler makeSqlHandler(std::string statement);
 
+/// Before a replica contends. Compiles the statement and no more.
+///
+/// Errors:  configurationRefused  it can never be run
+///          notFound              a table or column that it names is not there; it may come
+///          those of IFencedStore::checkSql   the store does not say
+Result<void> checkStatement(IFencedStore& store, const std::string& statement);
+
 /// The career of `--sql`: the consumer's, with a look at the statement between the claim and the first message. A slip
 /// must not wait for a message to be found.
 class SqlCareer final : public ILeaderCareer {

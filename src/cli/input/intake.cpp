@@ -26,6 +26,7 @@ Intake::Intake(LineReader& reader, LineMessages messages, IMessageSink& sink, Ba
 
 void Intake::take(const Line& line) {
   lastLine_ = line.number;
+  if (messages_.isBlank(line)) return;
   Result<NewMessage> message = messages_.of(line);
   if (!message) {
     ++counts_.bad;

@@ -26,6 +26,8 @@ struct LineMessages {
   Timing timing{};         // for lines that bring no time of their own
 
   std::size_t longestLine() const noexcept { return cli::longestLine(format); }
+  /// A line that is no message: blank, with or without a byte order mark, in JSON lines.
+  bool isBlank(const Line& line) const noexcept;
   /// `id`: of a line that brings none; empty: one is made.
   Result<NewMessage> of(const Line& line, const std::string& id = {}) const;
 };

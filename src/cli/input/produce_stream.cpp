@@ -34,6 +34,7 @@ Result<void> sendInput(const LineMessages& messages, ProducerRun& run) {
     if (!line) return line.error();
     if (!*line && run.goesOn()) return {};
     if (!*line) break;
+    if (messages.isBlank(**line)) continue;
     const std::string where = "line " + std::to_string((*line)->number);
     const Result<NewMessage> message = messages.of(**line);
     if (!message) run.tellBad(where, message.error().message());
@@ -59,6 +60,7 @@ Result<void> sendFollowed(const std::string& file, const LineMessages& messages,
       follower.wait(run.stopDescriptor(), 1s);
       continue;
     }
+    if (messages.isBlank(**line)) continue;
     const std::string id = follower.lineId();
     const Result<NewMessage> message = messages.of(**line, id);
     if (!message) {

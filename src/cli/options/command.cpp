@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <sstream>
 
+#include "base/nearest.hpp"
 #include "base/text.hpp"
 
 namespace tenure::cli {
@@ -16,8 +17,9 @@ CLI::App& groupOf(CLI::App& tool, const std::string& command) {
 
 void take(const Option& option, const std::string& word) {
   if (!option.value.take(word))
-    throw CLI::ValidationError(option.isPositional() ? option.value.type : option.name,
-                               "\"" + escaped(word) + "\" is not " + option.value.expected);
+    throw CLI::ValidationError(
+        option.isPositional() ? option.value.type : option.name,
+        "\"" + escaped(word) + "\" is not " + option.value.expected + didYouMean(word, option.value.words));
 }
 
 CLI::Option& declare(CLI::App& parser, const Option& option) {

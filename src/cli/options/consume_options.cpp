@@ -27,6 +27,10 @@ const Choices<WhenAsked> manners{
      "the command gets SIGTERM, and SIGKILL a second later; no attempt counts, and its message is the successor's "
      "first"}};
 
+const Choices<CommandOutputTo> outputs{
+    {"log", CommandOutputTo::log, "each line is an event of the log, with its message's id, cut and bounded"},
+    {"inherit", CommandOutputTo::inherit, "as it is, to this process's own output and errors"}};
+
 Options workRows(ConsumeOptions& options) {
   return {
       {"--sql", text(options.sql, "STATEMENT"), "The statement that is run for each message", {.excludes = {"--exec"}}},
@@ -44,6 +48,10 @@ Options workRows(ConsumeOptions& options) {
        "What a handover or a stop does to a command that runs",
        {.field = "ConsumerOptions::whenAsked",
         .idle = {{"without --exec", [&options] { return options.exec.empty(); }}}}},
+      {"--output",
+       choice(options.output, outputs, "WHERE"),
+       "Where the output of commands goes",
+       {.idle = {{"without --exec", [&options] { return options.exec.empty(); }}}}},
       {"--status-file",
        text(options.statusFile, "FILE"),
        "The file in which this replica keeps its state, as JSON",
@@ -73,7 +81,7 @@ Options paceRows(ConsumeOptions& options) {
           {"--fixed-batch",
            flag(tuning.fixedBatch),
            "Commit up to --max-batch messages at once whatever it takes; only handlers are held to the latency target",
-           {.field = "ConsumerOptions::fixedBatch"}}),
+           {.field = "ConsumerOptions::fixedBatch", .isExpert = true}}),
   };
 }
 
@@ -95,7 +103,7 @@ Options memoryRows(ConsumeOptions& options) {
       {"--key-alarm",
        count(tuning.keyAlarm, limits::counted),
        "Number of idempotency keys that raises an alarm; 0: no alarm",
-       {.field = "ConsumerOptions::keyAlarm"}},
+       {.field = "ConsumerOptions::keyAlarm", .isExpert = true}},
       {"--keep-log",
        duration(tuning.keepLogFor),
        "How long attempts are kept for `tenure queue log`; 0h: not at all",
@@ -104,7 +112,8 @@ Options memoryRows(ConsumeOptions& options) {
        count(tuning.keepLogLines, limits::counted),
        "Maximum number of attempts that are kept; 0: any number",
        {.field = "ConsumerOptions::keepLogLines",
-        .idle = {{"without --keep-log", [&tuning] { return tuning.keepLogFor.count() == 0; }}}}},
+        .idle = {{"without --keep-log", [&tuning] { return tuning.keepLogFor.count() == 0; }}},
+        .isExpert = true}},
   };
 }
 
@@ -126,7 +135,7 @@ Options numberRows(ConsumerOptions& tuning) {
       {"--max-kept",
        count(tuning.maxKept, limits::maxKept),
        "Maximum number of messages of a group that wait for a gap; one more ends the term",
-       {.field = "ConsumerOptions::maxKept", .idle = unnumbered}},
+       {.field = "ConsumerOptions::maxKept", .idle = unnumbered, .isExpert = true}},
   };
 }
 
@@ -152,22 +161,27 @@ Options coalescingRows(ConsumerOptions& tuning) {
        {.field = "ConsumerOptions::coalesceAhead",
         .idle = {{"without --coalesce", [&tuning] { return tuning.coalesce == Coalesce::never; }}},
         .more = "RabbitMQ shows no more than `prefetch` of its URL: as many as this unless it is given, and at most "
-                "16,384."}},
+                "16,384.",
+        .isExpert = true}},
   };
 }
 
 }  // namespace
 
 std::vector<Group> ConsumeOptions::groups() {
-  return {{"Queue and store", wiring.rows()},
-          {"Work", workRows(*this)},
-          {"Election", replica.election.rows()},
-          {"Replica", replica.rows("half the session timeout, as negotiated; 0s with --sql")},
-          {"Pace", joined(joined(lanesRows(tuning), paceRows(*this)), joined(limitRows(tuning, limits), flow.rows()))},
-          {"Failures", joined(failureRows(tuning), {replica.stuckRow()})},
-          {"What is kept", memoryRows(*this)},
-          {"Numbered messages", numberRows(tuning)},
-          {"Coalescing", coalescingRows(tuning)}};
+  return {
+      {"Queue and store", wiring.rows()},
+      {"Work", workRows(*this)},
+      {"Election", replica.election.rows()},
+      {"Replica", replica.rows("half the session timeout, as negotiated; 0s with --sql")},
+      {"Pace", joined(joined(lanesRows(tuning), paceRows(*this)),
+                      joined(limitRows(executeLimitRow(duration(executeLimit, limits::phase, "1m; none with --exec")),
+                                       tuning, limits),
+                             flow.rows()))},
+      {"Failures", joined(failureRows(tuning), {replica.stuckRow()})},
+      {"What is kept", memoryRows(*this)},
+      {"Numbered messages", numberRows(tuning)},
+      {"Coalescing", coalescingRows(tuning)}};
 }
 
 namespace {
@@ -209,18 +223,23 @@ Options lanesRows(ConsumerOptions& tuning) {
        count(tuning.laneWindow, limits::laneWindow),
        "Maximum number of messages read ahead for the lanes",
        {.field = "ConsumerOptions::laneWindow",
-        .idle = {{"without --lanes", [&tuning] { return tuning.ordering.lanes == 0; }}}}},
+        .idle = {{"without --lanes", [&tuning] { return tuning.ordering.lanes == 0; }}},
+        .isExpert = true}},
   };
 }
 
-Options limitRows(ConsumerOptions& tuning, CareerLimits& careerLimits) {
+Option executeLimitRow(Value value) {
+  return {"--execute-limit",
+          std::move(value),
+          "Time without progress until a handler is told to stop, and the term ends",
+          {.field = "CareerLimits::execute",
+           .more = "5 s later the term is no longer valid and its znode goes, though the session lives; a process "
+                   "whose handler never comes back exits 70."}};
+}
+
+Options limitRows(Option executeLimit, ConsumerOptions& tuning, CareerLimits& careerLimits) {
   return {
-      {"--execute-limit",
-       duration(careerLimits.execute, limits::phase),
-       "Time without progress until a handler is told to stop, and the term ends",
-       {.field = "CareerLimits::execute",
-        .more = "5 s later the term is no longer valid and its znode goes, though the session lives; a process whose "
-                "handler never comes back exits 70."}},
+      std::move(executeLimit),
       {"--drain-limit",
        duration(careerLimits.drain, limits::phase),
        "Maximum time for the current message when told to leave or to hand over",

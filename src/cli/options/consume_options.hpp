@@ -1,6 +1,8 @@
 /// What `tenure consume` may be told: each group is a table with a row an option (option.hpp).
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,8 +20,13 @@ namespace tenure::cli {
 
 // The rows refer to the arguments.
 Options lanesRows(ConsumerOptions& tuning);
-Options limitRows(ConsumerOptions& tuning, CareerLimits& careerLimits);
+/// `executeLimit`: the row of it.
+Options limitRows(Option executeLimit, ConsumerOptions& tuning, CareerLimits& careerLimits);
+/// `value` reads it.
+Option executeLimitRow(Value value);
 Options failureRows(ConsumerOptions& tuning);
+
+enum class CommandOutputTo { log, inherit };
 
 /// As the user gave them.
 struct ConsumeOptions {
@@ -32,6 +39,8 @@ struct ConsumeOptions {
   FlowOption flow;
   ConsumerOptions tuning;
   CareerLimits limits;
+  std::optional<std::chrono::milliseconds> executeLimit;  // nullopt: none for commands
+  CommandOutputTo output = CommandOutputTo::log;
 
   /// The groups' rows refer to this object.
   std::vector<Group> groups();

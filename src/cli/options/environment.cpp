@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/nearest.hpp"
 #include "base/secret_variables.hpp"
 #include "base/text.hpp"
 #include "cli/options/mistakes.hpp"
@@ -45,7 +46,9 @@ std::vector<std::string> unknownVariables(const char* const* environment, const 
   for (; *environment != nullptr; ++environment) {
     const std::string_view variable = *environment;
     const std::string_view name = variable.substr(0, variable.find('='));
-    if (!name.starts_with(prefix) || name.starts_with("TENURE_HEADER_") || isOfKubernetes(name)) continue;
+    if (!name.starts_with(prefix) || name.starts_with("TENURE_HEADER_") || name.starts_with("TENURE_PROPERTY_") ||
+        isOfKubernetes(name))
+      continue;
     const std::string_view end = name.substr(prefix.size());
     if (isIn(options, end) || isIn(toldToCommands, name)) continue;
     const auto meant = nearest(end, options);

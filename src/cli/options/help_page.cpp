@@ -26,9 +26,10 @@ std::string wrapped(const std::string& text, std::size_t indent) {
   return all;
 }
 
-std::string optionRows(const Options& options) {
+std::string optionRows(const Options& options, HelpScope scope) {
   std::string rows;
   for (const Option& option : options) {
+    if (option.ties.isExpert && scope == HelpScope::common) continue;
     rows += helpRow(option.usage(), option.sentence());
     std::size_t longest = 0;
     for (const auto& [name, meaning] : option.value.meanings) longest = std::max(longest, name.size());
@@ -124,15 +125,29 @@ std::vector<const Command*> commandsIn(std::string_view group, const std::vector
 std::string toolPage(const std::vector<Command>& commands) {
   return std::string(about) + "\n\nUsage: tenure COMMAND OPTIONS\n" + commandRows("", commands) + "\nOptions:\n" +
          helpRow("--config FILE", "Read options from this file") + helpRow("--version", "Print the version") +
-         helpRow("-h, --help", "Print this page, or that of a command") + "\nExamples:\n" + indented(firstSteps) +
-         exitCodes() + "\n" + settingHelp;
+         helpRow("-h, --help",
+                 "Print this page, or that of a command; `tenure help COMMAND --all` shows expert settings") +
+         "\nExamples:\n" + indented(firstSteps) + exitCodes() + "\n" + settingHelp;
 }
 
-std::string helpPage(const Command& command, const std::vector<Command>& commands) {
+/// Which settings the page leaves out.
+std::string expertNames(const Command& command) {
+  std::string names;
+  for (const Option& option : command.options())
+    if (option.ties.isExpert) names += (names.empty() ? "" : ", ") + option.name;
+  return names.empty()
+             ? ""
+             : "\nExpert settings, for `tenure help " + command.name + " --all`:\n  " + wrapped(names, 2) + "\n";
+}
+
+std::string helpPage(const Command& command, const std::vector<Command>& commands, HelpScope scope) {
   std::string page = command.about + "\n\n" + usageOf(command, !command.act);
   if (!command.help.empty()) page += "\n" + command.help;
   if (!command.act) page += commandRows(command.name, commands);
-  for (const Group& group : command.groups) page += "\n" + group.title + ":\n" + optionRows(group.options);
+  for (const Group& group : command.groups)
+    if (const std::string rows = optionRows(group.options, scope); !rows.empty())
+      page += "\n" + group.title + ":\n" + rows;
+  if (scope == HelpScope::common) page += expertNames(command);
   if (command.hasUrls) page += std::string("\n") + urlHelp;
   if (!command.examples.empty()) page += "\nExamples:\n" + indented(command.examples);
   return page + exitCodes() + "\n" + settingHelp;

@@ -13,8 +13,11 @@ namespace tenure::cli {
 extern const char* const settingHelp;
 
 std::string toolPage(const std::vector<Command>& commands);
+/// Whether expert settings are shown, or only named.
+enum class HelpScope { common, all };
+
 /// `commands` has those of a group.
-std::string helpPage(const Command& command, const std::vector<Command>& commands);
+std::string helpPage(const Command& command, const std::vector<Command>& commands, HelpScope scope);
 
 /// The commands in a group, or for an empty name those of the tool.
 std::vector<const Command*> commandsIn(std::string_view group, const std::vector<Command>& commands);

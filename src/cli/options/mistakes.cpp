@@ -2,10 +2,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <iostream>
-#include <numeric>
 
+#include "base/nearest.hpp"
 #include "base/text.hpp"
 #include "cli/options/config_file.hpp"
 #include "cli/options/help_page.hpp"
@@ -14,25 +15,6 @@ namespace tenure::cli {
 namespace {
 
 using Words = std::vector<std::string>;
-
-/// How many letters must be changed, added, removed or swapped with their neighbour to make `b` of `a`.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> beforeLast(b.size() + 1);
-  std::vector<std::size_t> last(b.size() + 1);
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(last.begin(), last.end(), 0U);
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0U : 1U)});
-      const bool isSwapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-      if (isSwapped) row[j] = std::min(row[j], beforeLast[j - 2] + 1);
-    }
-    beforeLast.swap(last);
-    last.swap(row);
-  }
-  return last.back();
-}
 
 bool isOption(const std::string& word) { return word.size() > 1 && word.front() == '-'; }
 
@@ -71,16 +53,62 @@ Words optionsOf(const CLI::App& command) {
 }
 
 /// What the user asked to be helped with.
-std::string pageOf(const CLI::App& tool, const std::vector<Command>& commands) {
+std::string pageOf(const CLI::App& tool, const std::vector<Command>& commands, HelpScope scope) {
   const std::string name = fullName(namedCommand(tool));
   for (const Command& command : commands)
-    if (name == "tenure " + command.name) return helpPage(command, commands);
+    if (name == "tenure " + command.name) return helpPage(command, commands, scope);
   return toolPage(commands);
+}
+
+struct Word {
+  std::string_view from;
+  std::string_view to;
+};
+
+/// What has another name now.
+constexpr std::array moved{Word{"queue list", "list --store URL"}, Word{"token check", "fence check"},
+                           Word{"token", "fence check"}};
+
+/// What others call it.
+constexpr std::array otherNames{
+    Word{"--retries", "--max-attempts"},
+    Word{"--max-retries", "--max-attempts"},
+    Word{"--attempts", "--max-attempts"},
+    Word{"--timeout", "--execute-limit"},
+    Word{"--concurrency", "--lanes"},
+    Word{"--workers", "--lanes"},
+    Word{"--parallel", "--lanes"},
+    Word{"--threads", "--lanes"},
+    Word{"--batch", "--max-batch"},
+    Word{"--batch-size", "--max-batch"},
+    Word{"--backoff", "--retry-delays"},
+    Word{"--retry-delay", "--retry-delays"},
+    Word{"--dlq", "--on-dead"},
+    Word{"--dead-letter-queue", "--on-dead"},
+    Word{"--grace-period", "--drain-limit"},
+    Word{"--port", "--http"},
+    Word{"--metrics", "--http"},
+    Word{"--verbose", "--log-level"},
+    Word{"--config-file", "--config"},
+    Word{"--name", "--id"},
+    Word{"--zk", "--zookeeper"},
+    Word{"--command", "--exec"},
+};
+
+template <std::size_t count>
+std::string_view wordFor(std::string_view word, const std::array<Word, count>& table) {
+  const auto found = std::ranges::find(table, word, &Word::from);
+  return found == table.end() ? std::string_view{} : found->to;
+}
+
+std::optional<std::string> meantBy(const std::string& word, const Words& candidates) {
+  const std::string known{wordFor(word, otherNames)};
+  return std::ranges::find(candidates, known) != candidates.end() ? std::optional(known) : nearest(word, candidates);
 }
 
 std::string unknown(const std::string& word, const std::string& kind, const CLI::App& command,
                     const Words& candidates) {
-  const auto meant = nearest(word, candidates);
+  const auto meant = meantBy(word, candidates);
   return "\"" + word + "\" is no " + kind + " of " + fullName(command) +
          (meant ? "; did you mean " + *meant + "?" : "");
 }
@@ -156,21 +184,22 @@ bool isRefusedValue(const CLI::ParseError& error) {
 
 }  // namespace
 
-std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates) {
-  std::optional<std::string> best;
-  std::size_t least = std::max<std::size_t>(1, word.size() / 3) + 1;
-  for (const std::string& candidate : candidates)
-    if (const std::size_t apart = distance(word, candidate); apart < least) {
-      least = apart;
-      best = candidate;
-    }
-  return best;
+std::string movedCommand(const std::vector<std::string>& words) {
+  std::string name;
+  for (std::size_t i = 0; i < std::min<std::size_t>(words.size(), 2); ++i) {
+    name += (i == 0 ? "" : " ") + words[i];
+    const std::string_view now = wordFor(name, moved);
+    if (!now.empty()) return "\"tenure " + name + "\" is `tenure " + std::string(now) + "` now";
+  }
+  return {};
 }
 
-void turnHelpAround(std::vector<std::string>& words) {
-  if (words.empty() || words.front() != "help") return;
+HelpScope turnHelpAround(std::vector<std::string>& words) {
+  if (words.empty() || words.front() != "help") return HelpScope::common;
   words.erase(words.begin());
+  const bool isWhole = std::erase(words, "--all") > 0;
   words.emplace_back("--help");
+  return isWhole ? HelpScope::all : HelpScope::common;
 }
 
 std::string withItsPlace(std::string complaint, const CLI::App& tool, const Words& given) {
@@ -183,10 +212,12 @@ std::string withItsPlace(std::string complaint, const CLI::App& tool, const Word
   return complaint;
 }
 
-Exit explain(const CLI::App& tool, const CLI::ParseError& error, const std::vector<Command>& commands) {
+Exit explain(const CLI::App& tool, const CLI::ParseError& error, const std::vector<Command>& commands,
+             HelpScope scope) {
   const auto strangers = unknownWords(tool);
   if (error.get_exit_code() == 0 && !strangers) {
-    std::cout << (error.get_name() == "CallForVersion" ? error.what() + std::string("\n") : pageOf(tool, commands));
+    std::cout << (error.get_name() == "CallForVersion" ? error.what() + std::string("\n")
+                                                       : pageOf(tool, commands, scope));
     return Exit::done;
   }
   const bool isRefused = isRefusedValue(error);

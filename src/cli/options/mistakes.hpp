@@ -2,12 +2,11 @@
 /// and the page that tells more.
 #pragma once
 
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "cli/options/command.hpp"
+#include "cli/options/help_page.hpp"
 
 namespace CLI {
 class App;
@@ -16,11 +15,12 @@ class ParseError;
 
 namespace tenure::cli {
 
-/// The candidate that `word` may have been meant to be: at most a third of its letters differ, or are swapped.
-std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates);
+/// "\"tenure token\" is `tenure fence check` now"; empty: the words name no command that has moved.
+std::string movedCommand(const std::vector<std::string>& words);
 
-/// "help queue stats" as the parser knows it: "queue stats --help". Other words stay as they are.
-void turnHelpAround(std::vector<std::string>& words);
+/// "help queue stats" as the parser knows it: "queue stats --help", with "--all" taken out. Other words stay as they
+/// are.
+HelpScope turnHelpAround(std::vector<std::string>& words);
 
 /// A complaint that begins with an option's name, whose value was not on the command line, with the variable or the key
 /// of the file that it stood under. `given`: the words of the command line.
@@ -28,6 +28,6 @@ std::string withItsPlace(std::string complaint, const CLI::App& tool, const std:
 
 /// Answers what the parser threw: a wish for help is fulfilled, anything else is a complaint that repeats no value
 /// beside an option that does not exist, because that may be a secret.
-Exit explain(const CLI::App& tool, const CLI::ParseError& error, const std::vector<Command>& commands);
+Exit explain(const CLI::App& tool, const CLI::ParseError& error, const std::vector<Command>& commands, HelpScope scope);
 
 }  // namespace tenure::cli

@@ -46,7 +46,6 @@ Options ReplicaOption::rows(const std::string& barrierDefault) {
        duration(preferredAfter, limits::phase),
        "Time that a preferred replica stands by, seen by its leader, until it is handed the leadership",
        {.field = "CandidateOptions::preferredAfter",
-        .idle = {{"without --preference preferred", [this] { return preference != Preference::preferred; }}},
         .more = "A leader looks every 10 s at least. Each failed term doubles the time, until the process is started "
                 "anew."}},
       {"--barrier",
@@ -61,7 +60,7 @@ Options ReplicaOption::rows(const std::string& barrierDefault) {
       {"--last-will-helper",
        text(lastWillHelper, "FILE", "tenure-last-will beside this program, or as installed"),
        "The program of the helper",
-       {.idle = {{"with --no-last-will", [this] { return !lastWill; }}}}},
+       {.idle = {{"with --no-last-will", [this] { return !lastWill; }}}, .isExpert = true}},
       {"--strict-acl",
        flag(election.zookeeper.strictAcl),
        "Refuse to contend where anybody may change the election's znodes, or those of a store in ZooKeeper",

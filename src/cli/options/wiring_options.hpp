@@ -54,6 +54,7 @@ struct WiringOption {
   Result<Wiring> parsed(bool create) const;
   /// The option that a complaint of the store is about.
   const char* storeName() const noexcept { return store.url.empty() ? "--queue" : "--store"; }
+  const std::string& storeUrl() const noexcept { return store.url.empty() ? queue.url : store.url; }
 };
 
 }  // namespace tenure::cli

@@ -242,6 +242,11 @@ std::string scheduledText(const ScheduledStats& scheduled, WallTime now) {
   return scheduled.atOnce > 0 ? timed + "; without a time " + sentText(scheduled, now) : timed;
 }
 
+/// Of what other programs have sent: its leader brings it into the queue.
+std::string unfetchedText(const ScheduledStats& scheduled) {
+  return std::to_string(scheduled.atOnce) + ", not fetched yet\n";
+}
+
 Result<Wiring> parseToLook(const QueueOption& queue, const StoreOption& store) {
   if (!store.url.empty()) return WiringOption{queue, store}.parsed(false);
   auto queueEnd = queue.parsed(false);
@@ -321,6 +326,7 @@ std::string reportText(const QueueReport& report, WallTime now) {
   const std::string count = (queue.waitingIsAtMost ? "at most " : "") + std::to_string(queue.waiting);
   return label("waiting") + count + " (" + orDash(queue.waitingBytes) + " bytes)" + leftOut + "\n" + label("oldest") +
          oldest + "\n" + (report.scheduled ? label("scheduled") + scheduledText(*report.scheduled, now) + "\n" : "") +
+         (report.scheduled && report.scheduled->atOnce > 0 ? label("sent") + unfetchedText(*report.scheduled) : "") +
          (report.store ? storeText(*report.store, now) : withoutStoreText(report.whyNoStore)) + label("election") +
          (queue.election.empty() ? "-" : escaped(queue.election)) + "\n" + leaderText(report) +
          (report.pause ? label("PAUSED") + pauseText(*report.pause, report.isAtRest) + "\n" : "");

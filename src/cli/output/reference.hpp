@@ -17,6 +17,8 @@ struct Document {
 };
 
 std::vector<Document> manualPages(const std::vector<Command>& commands, const std::string& version);
+/// Commands, options and known values, completed by bash.
+Document bashCompletion(const std::vector<Command>& commands);
 std::vector<Document> referencePages(const std::vector<Command>& commands);
 
 /// A piece of a help text: a paragraph, or lines that stay as they stand.

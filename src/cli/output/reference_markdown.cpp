@@ -67,7 +67,7 @@ std::string optionsTable(const Options& options) {
 }
 
 std::string usageOf(const Command& command) {
-  const std::string page = helpPage(command, {});
+  const std::string page = helpPage(command, {}, HelpScope::all);
   const std::size_t at = page.find("Usage: ") + std::string_view("Usage: ").size();
   return page.substr(at, page.find('\n', at) - at);
 }

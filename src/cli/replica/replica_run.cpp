@@ -74,7 +74,13 @@ Result<void> canEverWork(const IPlace::Ends& ends) {
   const std::array looks{ends.store->prepare({}), ends.source->prepare({})};
   ends.store->release();  // a replica far behind in line keeps no connection open
   for (const Result<void>& looked : looks)
-    if (!looked && isFatal(looked.error().code)) return looked;
+    if (Result<void> fit = whatWaitingCannotMend(looked); !fit) return fit;
+  return {};
+}
+
+Result<void> whatWaitingCannotMend(const Result<void>& looked) {
+  if (looked || isFatal(looked.error().code)) return looked;
+  if (looked.error().is(Errc::notFound)) return Error{Errc::configurationRefused, looked.error().detail};
   return {};
 }
 

@@ -86,8 +86,10 @@ class ReplicaRun {
   Candidate* running_ = nullptr;
 };
 
-/// An error that waiting cannot mend ends the command before the replica contends. Any other error is told by the next
-/// in line (not_ready), which tries again.
+/// An error that waiting cannot mend, and a place that is not there, end the command before the replica contends. Any
+/// other error is told by the next in line (not_ready), which tries again; so is a place that goes away later.
 Result<void> canEverWork(const IPlace::Ends& ends);
+/// The same of one look; any other error is none.
+Result<void> whatWaitingCannotMend(const Result<void>& looked);
 
 }  // namespace tenure::cli

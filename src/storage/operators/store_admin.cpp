@@ -86,8 +86,9 @@ Result<void> StoreAdmin::moveTo(const FenceRow& from, const FenceRow& to) {
 
 // --- dead letters
 
-Result<void> StoreAdmin::visit(const DeadLetterFilter& choice, std::int64_t after, const Visit& visit) {
-  const Scan behind{.table = Table::deadLetter, .after = {after}, .atMost = rowsAPage};
+Result<void> StoreAdmin::visit(const DeadLetterFilter& choice, std::int64_t after, const Visit& visit, bool isLight) {
+  const Scan behind{
+      .table = Table::deadLetter, .after = {std::max(after, choice.after)}, .atMost = rowsAPage, .isLight = isLight};
   return forEachRow(behind, [&](const Row& row) -> Result<bool> {
     const Result<StoredLetter> letter = deadLetterFrom(row);
     if (!letter) return letter.error();
@@ -103,6 +104,13 @@ Result<std::vector<DeadLetter>> StoreAdmin::deadLetters(std::size_t limit, const
     return letters.size() < limit;
   });
   return visited ? Result<std::vector<DeadLetter>>(std::move(letters)) : visited.error();
+}
+
+Result<std::int64_t> StoreAdmin::countDeadLetters(const DeadLetterFilter& choice) {
+  std::int64_t count = 0;
+  const auto add = [&](const StoredLetter&) -> Result<bool> { return ++count > 0; };
+  const Result<void> visited = visit(choice, 0, add, true);
+  return visited ? Result<std::int64_t>(count) : visited.error();
 }
 
 Result<std::vector<std::int64_t>> StoreAdmin::requeueDeadLetters(const DeadLetterFilter& choice) {
@@ -196,6 +204,17 @@ Result<std::vector<FailingMessage>> StoreAdmin::failing() {
     return true;
   });
   return read ? Result<std::vector<FailingMessage>>(std::move(found)) : read.error();
+}
+
+Result<void> StoreAdmin::forgetAttempts(const MessageId& id) {
+  const Result<std::vector<FailingMessage>> all = failing();
+  if (!all) return all.error();
+  WriteSet writes;
+  for (const FailingMessage& each : *all)
+    if (each.attempts.id == id) writes.remove(Table::attempt, keyNamed(each.consumer, id));
+  if (writes.isEmpty()) return {};
+  const Result<Committed> committed = driver_->commit({.writes = &writes});
+  return committed ? Result<void>{} : committed.error();
 }
 
 Result<std::vector<ConsumerStreak>> StoreAdmin::streaks() {
@@ -294,6 +313,10 @@ Result<std::vector<LogLine>> StoreAdmin::log(const LogChoice& choice) {
 
 namespace tenure {
 
+Error noneWaits(const MessageId& id) {
+  return {Errc::notFound, "no message waits under the id \"" + escaped(id.value) + "\""};
+}
+
 std::string_view toString(AttemptEnd end) noexcept {
   switch (end) {
     case AttemptEnd::done: return "done";
@@ -314,7 +337,8 @@ bool isNamed(const DeadLetterFilter& choice, std::int64_t number) noexcept {
 
 bool isChosen(const DeadLetterFilter& choice, const DeadLetter& letter) noexcept {
   return isNamed(choice, letter.number) && (!choice.group || letter.message.group == *choice.group) &&
-         (!choice.diedBefore || letter.diedAt < *choice.diedBefore);
+         (!choice.diedBefore || letter.diedAt < *choice.diedBefore) && letter.number > choice.after &&
+         letter.reason.find(choice.reasonHas) != std::string::npos;
 }
 
 bool isChosen(const LogChoice& choice, const LogLine& line) noexcept {

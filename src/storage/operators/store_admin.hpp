@@ -35,11 +35,14 @@ class StoreAdmin final : public IStoreAdmin {
                            const std::string& path) override;
   Result<void> moveTo(const FenceRow& from, const FenceRow& to) override;
   Result<std::vector<DeadLetter>> deadLetters(std::size_t limit, const DeadLetterFilter& choice) override;
+  Result<std::int64_t> countDeadLetters(const DeadLetterFilter& choice) override;
   Result<std::vector<std::int64_t>> requeueDeadLetters(const DeadLetterFilter& choice) override;
   Result<std::vector<std::int64_t>> resetDeadLetters(const DeadLetterFilter& choice) override;
   Result<std::vector<std::int64_t>> purgeDeadLetters(const DeadLetterFilter& choice) override;
   Result<std::vector<FailingMessage>> failing() override;
   Result<void> release(const ConsumerName& consumer, const MessageId& id) override;
+  /// Of a message that was taken out of its queue: what its consumers have tried.
+  Result<void> forgetAttempts(const MessageId& id);
   Result<std::vector<ConsumerStreak>> streaks() override;
   Result<void> resume(const ConsumerName& consumer) override;
   Result<std::vector<InWorkRecord>> inWork() override;
@@ -54,8 +57,8 @@ class StoreAdmin final : public IStoreAdmin {
   template <class Use>
   Result<void> forEachRow(const Scan& scan, Use use);
   Result<Rows> read(std::span<const RowName> names);
-  /// From behind that number on.
-  Result<void> visit(const DeadLetterFilter& choice, std::int64_t after, const Visit& visit);
+  /// From behind that number on. `isLight`: bodies and headers may be left out.
+  Result<void> visit(const DeadLetterFilter& choice, std::int64_t after, const Visit& visit, bool isLight = false);
   Result<std::vector<std::int64_t>> change(const DeadLetterFilter& choice, Verb verb);
   Result<std::vector<StoredLetter>> chosen(const DeadLetterFilter& choice, Verb verb, std::int64_t after);
   /// A user's own table still has the row, with what the letter lacks.

@@ -98,7 +98,11 @@ class Metrics::Impl {
     gauge("tenure_leader", leads);
     if (leads) {
       gauge("tenure_blocked", board.isBlocked());
-      if (handlers_ != nullptr) gauge("tenure_lanes_in_use", static_cast<double>(inHand));
+      if (handlers_ != nullptr) {
+        const auto slowSince = board.slowSince();
+        gauge("tenure_lanes_in_use", static_cast<double>(inHand));
+        gauge("tenure_handler_slow_seconds", slowSince ? inSeconds(systemClock().wallNow() - *slowSince) : 0);
+      }
       gauge("tenure_lease_remaining_seconds", std::max(0.0, inSeconds(term->remaining())));
       gauge("tenure_outage", !board.outage().empty());
       gauge("tenure_paused", term->isPaused());

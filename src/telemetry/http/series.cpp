@@ -24,6 +24,9 @@ constexpr std::array table{
     Series{"tenure_events_total", Kind::counter, "", "level", "Events, by how bad they are"},
     Series{"tenure_handler_seconds", Kind::histogram, "seconds", "", "How long each run of the handler took", false,
            "consume"},
+    Series{"tenure_handler_slow_seconds", Kind::gauge, "seconds", "",
+           "For how long the command of --exec runs that runs longest, from its first minute on; 0: none does", true,
+           "consume"},
     Series{"tenure_handover_gap_seconds", Kind::histogram, "seconds", "",
            "From the end of the term before, by its leader's calendar clock, to the first work of this replica's; only "
            "after a term that ended in order"},

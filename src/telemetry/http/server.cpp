@@ -41,11 +41,16 @@ Answer answerOf(const Response& response, unsigned version, bool keepsAlive) {
   answer.set(beast::http::field::content_type, response.type);
   answer.set(beast::http::field::cache_control, "no-store");
   answer.set("X-Content-Type-Options", "nosniff");
-  if (response.status == 405) answer.set(beast::http::field::allow, "GET");
+  if (response.status == 405 || response.status == 204) answer.set(beast::http::field::allow, "GET, HEAD, OPTIONS");
   answer.body() = response.body;
   answer.keep_alive(keepsAlive);
-  answer.prepare_payload();
+  if (response.status != 204) answer.prepare_payload();
   return answer;
+}
+
+/// As the answer to HEAD: its headers, the length of the body among them, and no body.
+beast::http::response<beast::http::empty_body> headersOf(const Answer& answer) {
+  return beast::http::response<beast::http::empty_body>(answer.base());
 }
 
 std::optional<ino_t> inodeOf(const std::string& path) {
@@ -180,9 +185,9 @@ class Server::Core final : public std::enable_shared_from_this<Core> {
       std::optional<Response> response;
       if (error) response = complaintOf(error);
       if (error && !response) break;
-      // The answer to HEAD would have no body: what follows on the connection would be taken for it.
-      const bool isGet = !error && parser.get().method() == beast::http::verb::get;
-      const bool staysOpen = isGet && parser.keep_alive() && !hasBody(parser) && count < mostRequests;
+      const bool isHead = !error && parser.get().method() == beast::http::verb::head;
+      const bool isKnown = isHead || (!error && parser.get().method() == beast::http::verb::get);
+      const bool staysOpen = isKnown && parser.keep_alive() && !hasBody(parser) && count < mostRequests;
       if (!error) {
         const auto ask = [self, &parser](auto handler) { self->route(parser.get(), std::move(handler)); };
         response =
@@ -190,7 +195,13 @@ class Server::Core final : public std::enable_shared_from_this<Core> {
       }
       const Answer answer = answerOf(*response, error ? 11 : parser.get().version(), staysOpen);
       stream->expires_after(patience);
-      const auto [failed, written] = co_await beast::http::async_write(*stream, answer, asTuple);
+      error_code failed;
+      if (isHead) {
+        const auto head = headersOf(answer);
+        failed = std::get<0>(co_await beast::http::async_write(*stream, head, asTuple));
+      } else {
+        failed = std::get<0>(co_await beast::http::async_write(*stream, answer, asTuple));
+      }
       if (failed || !staysOpen) break;
     }
     error_code ignored;
@@ -224,8 +235,11 @@ class Server::Core final : public std::enable_shared_from_this<Core> {
       return respond({400, "one Host header is expected\n"});
     if (isForeignHost(host, address_) && !host.empty())
       return respond({421, "this server is for its own machine: expected localhost or an IP address as Host\n"});
-    if (request.method() != beast::http::verb::get) return respond({405, "only GET is answered\n"});
+    const bool isAsked = request.method() == beast::http::verb::get || request.method() == beast::http::verb::head;
+    if (!isAsked && request.method() != beast::http::verb::options)
+      return respond({405, "only GET, HEAD and OPTIONS are answered\n"});
     if (found == routes_.end()) return respond({404, "there is nothing here; there is" + paths() + "\n"});
+    if (!isAsked) return respond({204, {}});
     try {
       found->second(Request{std::string(request[beast::http::field::accept])}, respond);
     } catch (...) {  // out of memory: the election must not end with it

@@ -1,5 +1,5 @@
-/// A small HTTP server on the control thread's loop, for health checks and metrics. It answers GET of a fixed table of
-/// paths; what it cannot make sense of it refuses and closes.
+/// A small HTTP server on the control thread's loop, for health checks and metrics. It answers GET, HEAD and OPTIONS of
+/// a fixed table of paths; what it cannot make sense of it refuses and closes.
 ///
 ///     accept ─► read a request (headers only) ─► its route ─► write ─► the next one of this connection
 ///

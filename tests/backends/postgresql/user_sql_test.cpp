@@ -160,7 +160,6 @@ TEST_F(UserSql, AStatementIsCheckedWithoutAValueAndWithoutBeingRun) {
 TEST_F(UserSql, AStatementThatNoValueCouldSaveIsRefusedByTheCheck) {
   world_.ask("CREATE TABLE closed(n int)");
   const std::pair<const char*, const char*> slips[] = {{"selekt 1", "syntax error"},
-                                                       {"INSERT INTO nowhere VALUES(1)", "does not exist"},
                                                        {"INSERT INTO ledger VALUES(:id, :nobody)", ":nobody"},
                                                        {"INSERT INTO ledger VALUES(:id, 'two')", "two"},
                                                        {"SELECT 1; SELECT 2", "exactly one"},
@@ -172,6 +171,8 @@ TEST_F(UserSql, AStatementThatNoValueCouldSaveIsRefusedByTheCheck) {
     EXPECT_THAT(checked, failsWith(Errc::invalidArgument)) << statement;
     EXPECT_THAT(checked.error().detail, HasSubstr(why));
   }
+  for (const char* early : {"INSERT INTO nowhere VALUES(1)", "SELECT none FROM ledger", "SELECT nofunction(1)"})
+    EXPECT_THAT(check(early), failsWith(Errc::notFound)) << early << ": it may come";
 }
 
 TEST_F(UserSql, TheCheckLeavesAnOpenTransactionAsItWas) {
@@ -412,6 +413,23 @@ TEST_F(UserSql, AHandlerThatIsSilentForTooLongLosesItsTransaction) {
     EXPECT_EQ(sleepy.store().resolve(sleepy.term).value(), CommitFate::notCommitted);
   }
   EXPECT_EQ(sleepy.get("k"), "none");
+}
+
+// shows: security/values-of-rows
+TEST_F(UserSql, AnErrorDoesNotRepeatTheValuesOfItsRowUnlessThatIsWanted) {
+  ASSERT_THAT(run("CREATE TABLE card(holder text UNIQUE, balance int CHECK (balance >= 0))"), succeeds());
+  const auto broken = run("INSERT INTO card VALUES('Charles Babbage', -5)");
+
+  EXPECT_THAT(broken, failsWith(Errc::storeFailed));
+  EXPECT_THAT(broken.error().detail,
+              testing::AllOf(HasSubstr("card_balance_check"), testing::Not(HasSubstr("Babbage"))));
+  Options telling = world_.options();
+  telling.errorDetails = true;
+  Leader other(telling, 8);
+  transaction_.reset();
+  ASSERT_THAT(other.claim(), succeeds());
+  const auto told = other.begin()->sql()->execute("INSERT INTO ledger VALUES('k', 1), ('k', 2)", {});
+  EXPECT_THAT(told.error().detail, HasSubstr("Key (id)=(k) already exists"));
 }
 
 }  // namespace

@@ -182,6 +182,19 @@ TEST(Inspection, WarnsOfAQueueThatGoesWithItsBroker) {
   EXPECT_THAT(inspected(options), finds(Severity::warning, "durable", "no"));
 }
 
+// shows: exactly-once/wrong-for-ever
+TEST(Inspection, AStreamIsRefusedHereAndByAReplica) {
+  const Options options = fresh();
+  RabbitServer::shared().evaluate("rabbit_amqqueue:declare(rabbit_misc:r(<<\"/\">>, queue, <<\"" + options.queue +
+                                  "\">>), true, false, [{<<\"x-queue-type\">>, longstr, <<\"stream\">>}], none, "
+                                  "<<\"somebody\">>)");
+
+  EXPECT_THAT(inspected(options), finds(Severity::refusal, "type", "stream"));
+  const Result<void> prepared = makeSource(options, noEvents())->prepare({});
+  EXPECT_THAT(prepared, test::failsWith(Errc::configurationRefused));
+  EXPECT_THAT(prepared.error().detail, testing::HasSubstr("is a stream"));
+}
+
 TEST(Inspection, Row23WarnsOfAWayWithoutTls) {
   Options options = fresh();
   EXPECT_THAT(inspected(options), finds(Severity::fact, "TLS", "none"));

@@ -215,5 +215,19 @@ TEST(StatementCache, GivesUpTheOneThatWasNotUsedForLongest) {
   EXPECT_NE(cache.find("c"), nullptr);
 }
 
+// shows: exactly-once/foreign-keys
+TEST_F(UserSql, KeepsToForeignKeysUnlessToldOtherwise) {
+  ASSERT_THAT(run("CREATE TABLE lines(id TEXT NOT NULL REFERENCES ledger(id))"), succeeds());
+
+  EXPECT_THAT(run("INSERT INTO lines VALUES('nosuch')"), failsWith(Errc::storeFailed));
+
+  ASSERT_THAT(transaction_->commit(), succeeds());
+  transaction_.reset();
+  Options loose = world_.options();
+  loose.foreignKeys = false;
+  Database other(loose, noEvents());
+  ASSERT_THAT(other.store().claim(test::TestTerm{8}), succeeds());
+}
+
 }  // namespace
 }  // namespace tenure::sqlite

@@ -118,7 +118,8 @@ class Commands {
 
 using Page = testing::TestWithParam<std::string>;
 
-// shows: readme/tool-five-lines, start/step-page-queue, exactly-once/page-commands, singleton/page-commands,
+// shows: readme/tool-five-lines, start/step-page-queue, how-do-i/page-commands, exactly-once/page-commands,
+// shows: singleton/page-commands,
 // shows: lanes/page-commands, numbers/page-commands, rabbitmq-to-postgresql/pages-commands, watch/page-commands,
 // shows: fence/pages-commands, operations/page-commands, operations/store-goes-back, proof/every-command-these
 TEST_P(Page, CanBeFollowedCommandByCommand) {

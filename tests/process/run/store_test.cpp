@@ -1,4 +1,4 @@
-/// `tenure run --store`, what a command in another language makes of it, and `tenure token check`.
+/// `tenure run --store`, what a command in another language makes of it, and `tenure fence check`.
 #include "running.hpp"
 #include "support/redis_server.hpp"
 
@@ -59,7 +59,7 @@ TEST_F(RunStore, MayBeInRedisAndATokenCheckFindsTheClaim) {
   const std::string url = "redis://127.0.0.1:" + std::to_string(server.port());
   const std::string tool = std::string(TENURE_BINARY_DIR) + "/tenure";
 
-  Program replica = run("a", tool + " token check; exit $?", {"--store", url, "--on-exit", "exit"});
+  Program replica = run("a", tool + " fence check; exit $?", {"--store", url, "--on-exit", "exit"});
 
   EXPECT_EQ(exitOf(replica), 0) << replica.output();
   EXPECT_THAT(replica.output(), HasSubstr("current: no newer term"));
@@ -79,9 +79,9 @@ TEST_F(RunStore, ACommandChecksItsOwnTokenWithoutOptions) {
   const std::string tool = std::string(TENURE_BINARY_DIR) + "/tenure";
   Program replica = run("a",
                         tool +
-                            " token check && sqlite3 \"$TENURE_STORE_FILE\" 'UPDATE tenure_fence SET token = "
+                            " fence check && sqlite3 \"$TENURE_STORE_FILE\" 'UPDATE tenure_fence SET token = "
                             "token + 1'; " +
-                            tool + " token check; exit $?",
+                            tool + " fence check; exit $?",
                         {"--store", store(), "--on-exit", "exit"});
 
   EXPECT_EQ(exitOf(replica), 1) << replica.output();
@@ -96,7 +96,7 @@ TEST_F(RunStore, ATokenCheckThatCannotBeAnsweredSaysSo) {
   *(std::find(other.begin(), other.end(), "--election") + 1) = "never-claimed";
   EXPECT_EQ(tenure(other).exit, 1);
   EXPECT_EQ(tenure(check("seventeen")).exit, 78);
-  EXPECT_EQ(tenure({"token", "check"}).exit, 64);
+  EXPECT_EQ(tenure({"fence", "check"}).exit, 64);
   EXPECT_EQ(told(first, SIGTERM), 0) << first.output();
 }
 

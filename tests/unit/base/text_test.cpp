@@ -45,15 +45,23 @@ TEST(Text, ATimeWithAnOffsetOrFinerThanAMillisecondIsReadAsRfc3339HasIt) {
     EXPECT_EQ(parseWallTime(text).value(), eight) << text;
 }
 
+TEST(Text, ATimeIsReadAsDatePythonAndPsqlPrintIt) {
+  const auto eight = parseWallTime("2025-11-05T08:00:00Z").value();
+  for (const char* text : {"2025-11-05 09:00:00+01:00", "2025-11-05t08:00:00z", "2025-11-05 08:00:00+00",
+                           "2025-11-05T09:00:00+0100", "2025-11-05 08:00:00.000000+00:00", "2025-11-05 08:00:00 +0000"})
+    EXPECT_EQ(parseWallTime(text).value(), eight) << text;
+}
+
 TEST(Text, ATimeThatIsNoneOrHasNoOffsetIsRefused) {
   for (const char* text : {"",
                            "tomorrow",
                            "2025-11-05",
                            "2025-11-05T08:00:00",
                            "2025-11-05T08:00:00+1:00",
-                           "2025-11-05 08:00:00Z",
+                           "2025-11-05 08:00:00",
+                           "2025-11-05x08:00:00Z",
                            "2025-11-05T08:00:00+24:00",
-                           "2025-11-05T08:00:00+01",
+                           "2025-11-05T08:00:00+01:",
                            "2025-11-05T08:00:00+01:60",
                            "2025-11-05T08:00:00.Z",
                            "2025-02-29T08:00:00Z",

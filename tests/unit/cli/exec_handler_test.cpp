@@ -10,8 +10,11 @@
 #include <sstream>
 #include <thread>
 
+#include "cli/handlers/command_output.hpp"
 #include "process/descriptor.hpp"
+#include "support/events.hpp"
 #include "support/terms.hpp"
+#include "telemetry/event_line.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -50,9 +53,24 @@ class ExecHandler : public testing::Test {
   }
 
   Outcome handle(const std::string& command) {
-    return makeExecHandler(supervisor, command, Guarantee::exactlyOnceEffect,
-                           whenAsked)({message, transaction, *term, 3});
+    settings.command = command;
+    settings.whenAsked = whenAsked;
+    return makeExecHandler(supervisor, settings, emit)({message, transaction, *term, 3, &steps});
   }
+  std::vector<std::string> saidOn(const std::string& stream) const {
+    std::vector<std::string> lines;
+    for (const CommandSaid& said : events.of<CommandSaid>())
+      if (said.stream == stream) lines.push_back(said.line);
+    return lines;
+  }
+  struct Steps final : IProgress {
+    void reportProgress() noexcept override { ++count; }
+    int count = 0;
+  };
+  Steps steps;
+  ExecSettings settings{};
+  test::RecordedEvents events;
+  const Emitter emit{events, systemClock(), {"orders"}};
   WhenAsked whenAsked = WhenAsked::finish;
   /// Runs a command that rings the bell and then waits to be killed; `then` happens in between.
   template <class Then>
@@ -118,7 +136,75 @@ TEST_F(ExecHandler, HeadersBeyondTheirRoomAreLeftOutAndTheCommandRuns) {
   EXPECT_EQ(written(), "absent,1\n");
 }
 
+// shows: exactly-once/exec-fences
+TEST_F(ExecHandler, TellsTheCommandItsTermAndItsStoreAndNothingOfTheServiceManager) {
+  settings.environment = {{"TENURE_STORE_FILE", "/srv/ledger.db"}};
+  setenv("NOTIFY_SOCKET", "/run/systemd/notify", 1);
+
+  handle("echo \"$TENURE_ELECTION,$TENURE_GENERATION,$TENURE_TOKEN,$TENURE_STORE_FILE,${NOTIFY_SOCKET-none}\" > " +
+         file);
+
+  unsetenv("NOTIFY_SOCKET");
+  const TermIdentity& identity = term->identity();
+  EXPECT_EQ(written(),
+            identity.election.value + "," + std::to_string(identity.generation) + ",7,/srv/ledger.db,none\n");
+}
+
+// shows: operations/command-output
+TEST_F(ExecHandler, EachLineThatTheCommandWritesIsAnEventWithItsMessage) {
+  EXPECT_EQ(handle("printf 'one\\n\\ntwo'; echo oops >&2").kind, Kind::done);
+
+  EXPECT_THAT(saidOn("stdout"), testing::ElementsAre("one", "two"));
+  EXPECT_THAT(saidOn("stderr"), testing::ElementsAre("oops"));
+  EXPECT_EQ(events.of<CommandSaid>()[0].message, "m-1");
+  EXPECT_THAT(events.of<CommandOutputCut>(), testing::IsEmpty());
+}
+
+// shows: operations/command-output
+TEST_F(ExecHandler, ACommandThatTalksTooMuchIsCutAndTheRestIsCounted) {
+  EXPECT_EQ(handle("head -c 1000000 /dev/zero | tr '\\0' x; echo; seq 200000").kind, Kind::done);
+
+  std::size_t told = 0;
+  for (const std::string& line : saidOn("stdout")) told += line.size();
+  EXPECT_EQ(saidOn("stdout").front().size(), CommandOutput::longestLine);
+  EXPECT_LE(told, CommandOutput::mostOfAMessage);
+  const auto cut = events.of<CommandOutputCut>();
+  ASSERT_EQ(cut.size(), 1U);
+  EXPECT_GT(cut[0].bytes, 1'000'000);
+}
+
+// shows: operations/command-output
+TEST_F(ExecHandler, AnyBytesOfALineFitIntoALineOfTheLog) {
+  EXPECT_EQ(handle("head -c 4096 /dev/zero | tr '\\0' '\\200'; echo; head -c 4096 /dev/zero").kind, Kind::done);
+
+  const std::vector<Event> all = events.all();
+  ASSERT_GE(all.size(), 3U);
+  for (const Event& event : all) {
+    EXPECT_LE(formatEvent(event).size(), maxLineBytes);
+    EXPECT_LE(formatEventAsJson(event).size(), maxLineBytes);
+    if (const auto* said = event.body.as<CommandSaid>()) {
+      EXPECT_THAT(formatEventAsJson(event), HasSubstr(said->line[0] == '\0' ? "\\u0000" : "\xEF\xBF\xBD"));
+    }
+  }
+}
+
+// shows: L3, operations/job-of-an-hour
+TEST_F(ExecHandler, ACommandWithoutALimitReportsProgressAndIsToldWhenItIsSlow) {
+  settings.slowAfter = 20ms;
+
+  EXPECT_EQ(handle("sleep 0.2").kind, Kind::done);
+
+  EXPECT_GT(steps.count, 0);
+  EXPECT_GE(events.of<HandlerSlow>().size(), 2U) << "and at each doubling";
+  EXPECT_EQ(events.of<SlowHandlerEnded>().size(), 1U);
+  settings.hasLimit = true;
+  steps.count = 0;
+  EXPECT_EQ(handle("sleep 0.1").kind, Kind::done);
+  EXPECT_EQ(steps.count, 0);
+}
+
 TEST_F(ExecHandler, TheReasonEndsWithWhatTheCommandSaidLastOnStandardError) {
+  settings.inheritsOutput = true;
   testing::internal::CaptureStderr();
 
   EXPECT_EQ(handle("echo 'no such customer' >&2; exit 3").reason, "exit status 3: no such customer");
@@ -134,7 +220,8 @@ TEST_F(ExecHandler, ACommandThatNeverStopsTalkingIsKilledAtItsDeadlineAllTheSame
   testing::internal::CaptureStderr();
   test::TestTerm shortTerm(test::identityWith(8), 600ms);
 
-  const Outcome outcome = makeExecHandler(supervisor, "yes >&2")({message, transaction, *shortTerm, 1});
+  const Outcome outcome =
+      makeExecHandler(supervisor, {.command = "yes >&2"}, emit)({message, transaction, *shortTerm, 1});
 
   EXPECT_EQ(outcome.kind, Kind::retryLater);
   testing::internal::GetCapturedStderr();
@@ -193,7 +280,7 @@ TEST_F(ExecHandler, TheCommandDoesNotOutliveItsLease) {
   test::TestTerm shortTerm(test::identityWith(8), 600ms);
   const Delivery delivery{message, transaction, *shortTerm, 1};
 
-  const Outcome outcome = makeExecHandler(supervisor, "trap '' TERM; tail -f /dev/null")(delivery);
+  const Outcome outcome = makeExecHandler(supervisor, {.command = "trap '' TERM; tail -f /dev/null"}, emit)(delivery);
 
   EXPECT_EQ(outcome.kind, Kind::retryLater);
   EXPECT_FALSE(shortTerm->mayBeginWork());

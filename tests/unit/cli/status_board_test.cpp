@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/text.hpp"
 #include "status_scene.hpp"
 
 namespace tenure::cli {
@@ -63,6 +64,24 @@ TEST(StatusBoard, SaysWhoBlocksTheQueueForAsLongAsItDoes) {
   EXPECT_EQ(shown(board)["blocked_by"], "m-1");
   EXPECT_TRUE(board.on(event(QueueUnblocked{"m-1", "done"}, 7)));
   EXPECT_TRUE(shown(board)["blocked_by"].is_null());
+}
+
+// shows: operations/job-of-an-hour
+TEST(StatusBoard, TellsWhichCommandsAreSlowAndSinceWhen) {
+  StatusBoard board = newBoard();
+
+  EXPECT_TRUE(board.on(event(HandlerSlow{"m-1", 60s}, 7)));
+  board.on(event(HandlerSlow{"m-2", 60s}, 7, 5s));
+  board.on(event(HandlerSlow{"m-1", 120s}, 7, 60s));
+  EXPECT_FALSE(board.on(event(CommandSaid{"m-1", "stdout", "line"}, 7)));
+
+  EXPECT_EQ(shown(board)["slow"][0]["message"], "m-1");
+  EXPECT_EQ(shown(board)["slow"][0]["since"], formatWallTime(event(Left{}).at - 60s));
+  EXPECT_EQ(board.slowSince(), event(Left{}).at - 60s);
+  board.on(event(SlowHandlerEnded{"m-1", 130s}, 7, 70s));
+  EXPECT_EQ(shown(board)["slow"].size(), 1U);
+  board.on(event(TermEnded{EndReason::handoverAsked, 5s, true}, 7));
+  EXPECT_EQ(board.slowSince(), std::nullopt);
 }
 
 TEST(StatusBoard, OneGroupThatGoesOnDoesNotHideAnotherThatIsBlocked) {

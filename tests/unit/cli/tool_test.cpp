@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/nearest.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/options/help_page.hpp"
 #include "cli/options/mistakes.hpp"
@@ -89,6 +90,11 @@ TEST(Tool, WhatWasProbablyMeantIsNamed) {
   EXPECT_EQ(run({"consume", "--sqll", "s3cret", "--zookeper=y"}).err,
             "tenure: \"--sqll\" is no option of tenure consume; did you mean --sql?\n"
             "\"--zookeper\" is no option of tenure consume; did you mean --zookeeper?; see tenure consume --help\n");
+  EXPECT_THAT(run({"consume", "--retries", "3"}).err, HasSubstr("did you mean --max-attempts?"));
+  EXPECT_THAT(run({"produce", "--queue", "postgres://h/d"}).err, HasSubstr("did you mean postgresql?"));
+  EXPECT_THAT(run({"produce", "--queue", "sqlite:x.db", "--format", "json"}).err, HasSubstr("did you mean jsonl?"));
+  EXPECT_EQ(run({"token", "check"}).err, "tenure: \"tenure token\" is `tenure fence check` now\n");
+  EXPECT_EQ(run({"queue", "list"}).err, "tenure: \"tenure queue list\" is `tenure list --store URL` now\n");
   EXPECT_EQ(run({"frobnicate"}).err, "tenure: \"frobnicate\" is no command of tenure; see tenure --help\n");
   EXPECT_THAT(run({"queue"}).err, HasSubstr("tenure queue wants a command: one of "));
 }
@@ -118,8 +124,7 @@ TEST(Tool, AnOptionThatDoesNothingWithoutAnotherIsRefused) {
                                                                       {"--max-kept", "5", "--follow-numbers"},
                                                                       {"--lane-window", "100", "--lanes"},
                                                                       {"--keep-log-lines", "5", "--keep-log"},
-                                                                      {"--coalesce-ahead", "5", "--coalesce"},
-                                                                      {"--preferred-after", "5s", "--preference"}}) {
+                                                                      {"--coalesce-ahead", "5", "--coalesce"}}) {
     const Answer answer = consume({"--sql", "SELECT 1", option, value});
     EXPECT_EQ(answer.exit, Exit::usage) << option;
     EXPECT_THAT(answer.err, HasSubstr(std::string(option) + " does nothing without " + other));
@@ -143,8 +148,6 @@ TEST(Tool, AnOptionThatAnotherOnesValueLeavesIdleIsRefused) {
       {{"--sql", "SELECT 1", "--lanes", "0", "--lane-window", "100"}, "--lane-window does nothing without --lanes"},
       {{"--sql", "SELECT 1", "--coalesce", "none", "--coalesce-ahead", "5"},
        "--coalesce-ahead does nothing without --coalesce"},
-      {{"--sql", "SELECT 1", "--preference", "never", "--preferred-after", "5s"},
-       "--preferred-after does nothing without --preference preferred"},
       {{"--sql", "SELECT 1", "--no-last-will", "--last-will-helper", "/bin/true"},
        "--last-will-helper does nothing with --no-last-will"},
       {{"--exec", "true", "--store", "redis://127.0.0.1:1", "--keep-ids", "1d"},
@@ -169,7 +172,7 @@ std::string inOneLine(const std::string& page) {
 
 // shows: urls/options-held-limits
 TEST(Tool, TheHelpOfAnOptionTellsTheLimitsThatItIsHeldTo) {
-  const std::string page = inOneLine(run({"consume", "--help"}).out);
+  const std::string page = inOneLine(run({"help", "consume", "--all"}).out);
   for (const auto& [option, value, limits] : std::vector<std::tuple<const char*, const char*, const char*>>{
            {"--lanes", "65", "0 to 64"},
            {"--lane-window", "1", "64 to 100,000"},
@@ -201,9 +204,18 @@ TEST(Tool, TheHelpOfAnOptionTellsTheLimitsThatItIsHeldTo) {
 
 TEST(Tool, NoLineOfAHelpPageIsLongerThanATerminal) {
   for (const Command& command : commands({}, {})) {
-    std::istringstream page(helpPage(command, commands({}, {})));
+    std::istringstream page(helpPage(command, commands({}, {}), HelpScope::all));
     for (std::string line; std::getline(page, line);) EXPECT_LE(line.size(), 100) << command.name << ": " << line;
   }
+}
+
+// shows: readme/tenure-help-command
+TEST(Tool, TheFirstPageOfHelpOnlyNamesWhatIsRarelyWanted) {
+  const std::string common = run({"help", "consume"}).out;
+
+  EXPECT_THAT(common, AllOf(HasSubstr("Expert settings, for `tenure help consume --all`:"), HasSubstr("--key-alarm"),
+                            Not(HasSubstr("--key-alarm N "))));
+  EXPECT_THAT(run({"help", "consume", "--all"}).out, AllOf(HasSubstr("--key-alarm N "), Not(HasSubstr("Expert"))));
 }
 
 TEST(Tool, TheEnvironmentNamesNoOptionOfOneCall) {
@@ -220,7 +232,7 @@ TEST(Tool, EveryHelpPageHasExamplesAndExitCodes) {
                                                     {"produce", "--help"},
                                                     {"consume", "--help"},
                                                     {"run", "--help"},
-                                                    {"token", "check", "--help"},
+                                                    {"fence", "check", "--help"},
                                                     {"status", "--help"},
                                                     {"handover", "--help"},
                                                     {"fence", "show", "--help"},
@@ -238,7 +250,7 @@ TEST(Tool, EveryHelpPageHasExamplesAndExitCodes) {
 }
 
 TEST(Tool, AGroupOfCommandsHasExamplesOfItsOwn) {
-  for (const char* group : {"queue", "dead-letters", "fence", "token"}) {
+  for (const char* group : {"queue", "dead-letters", "fence"}) {
     const std::string page = run({group, "--help"}).out;
     EXPECT_THAT(page, AllOf(HasSubstr(std::string("\n  tenure ") + group), Not(HasSubstr("tenure produce")))) << group;
   }
@@ -248,14 +260,14 @@ TEST(Tool, EveryPageWithAUrlSaysWhereItsFormsAreTold) {
   const std::vector<std::vector<const char*>> pages{{"produce", "--help"},         {"consume", "--help"},
                                                     {"queue", "stats", "--help"},  {"dead-letters", "purge", "--help"},
                                                     {"fence", "rebase", "--help"}, {"fence", "show", "--help"},
-                                                    {"token", "check", "--help"},  {"run", "--help"}};
+                                                    {"fence", "check", "--help"},  {"run", "--help"}};
   for (const auto& page : pages) EXPECT_THAT(run(page).out, HasSubstr("`tenure urls`")) << page.front();
   EXPECT_THAT(run({"urls"}).out, AllOf(HasSubstr("\n  lock-limit "), HasSubstr("\n  evict ")));
 }
 
 // shows: fence/tenure-token-check
 TEST(Tool, TheHelpOfATokenCheckSaysThatItIsAdviceAndWhy) {
-  EXPECT_THAT(run({"token", "check", "--help"}).out,
+  EXPECT_THAT(run({"fence", "check", "--help"}).out,
               AllOf(HasSubstr("The answer is advice."), HasSubstr("time of check, time of use")));
 }
 

@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <array>
 
 #include "backends/postgresql/session/connecting.hpp"
 #include "backends/shared/cut_off.hpp"
@@ -28,12 +29,19 @@ std::string fieldOf(const PGresult* result, int field) {
   return text == nullptr ? "" : text;
 }
 
-/// The server's sentence, and its detail, which names the row.
-std::string sentenceOf(const PGresult* result) {
+/// Details of other classes, of data and constraints above all, repeat values of rows: the user's data.
+bool isDetailHarmless(std::string_view sqlState) noexcept {
+  constexpr std::array harmless{"08", "28", "3D", "40", "42", "53", "55", "57"};
+  return std::ranges::any_of(harmless, [&](const char* each) { return sqlState.starts_with(each); });
+}
+
+/// The server's sentence and its detail, but for values of rows unless they are wanted.
+std::string sentenceOf(const PGresult* result, bool withValues) {
   std::string sentence = fieldOf(result, PG_DIAG_MESSAGE_PRIMARY);
   if (sentence.empty()) sentence = PQresultErrorMessage(result);
-  if (const std::string detail = fieldOf(result, PG_DIAG_MESSAGE_DETAIL); !detail.empty())
-    sentence += " (" + detail + ")";
+  const std::string detail = fieldOf(result, PG_DIAG_MESSAGE_DETAIL);
+  const bool isShown = withValues || isDetailHarmless(fieldOf(result, PG_DIAG_SQLSTATE));
+  if (!detail.empty() && isShown) sentence += " (" + detail + ")";
   return printable(sentence);
 }
 
@@ -78,7 +86,9 @@ Result<std::unique_ptr<Connection>> Connection::look(const Options& options) {
 }
 
 Connection::Connection(pg_conn* connection, const Options& options)
-    : connection_(connection), answerLimit_(options.statementLimit + options.lockLimit + options.networkLimit) {
+    : connection_(connection),
+      answerLimit_(options.statementLimit + options.lockLimit + options.networkLimit),
+      showsValues_(options.errorDetails) {
   PQsetNoticeReceiver(
       connection_, [](void* self, const PGresult* notice) { onNotice(self, notice); }, this);
   PQsetnonblocking(connection_, 1);
@@ -314,7 +324,7 @@ void Connection::digest(const Expected& expected, PGresult* result, bool isRead,
     expected.statement->renewAt = expected.statement->uses;
   if (exchange.failure || status == PGRES_PIPELINE_ABORTED) return;
   const Errc meaning = state.empty() ? Errc::unavailable : meaningOf(state);
-  exchange.failure = Failure{expected.command, state, Error{meaning, sentenceOf(result)}};
+  exchange.failure = Failure{expected.command, state, Error{meaning, sentenceOf(result, showsValues_)}};
 }
 
 pg_result* Connection::next(backends::AnswerWait& wait) {

@@ -162,6 +162,7 @@ class Connection {
 
   pg_conn* connection_;
   Duration answerLimit_;
+  const bool showsValues_;  // of rows, in errors
   AnswerTimer* timer_ = nullptr;
   bool underWay_ = false;
   bool mayRemove_ = true;  // a prepared statement: in a transaction that has failed, the server takes its end alone

@@ -302,6 +302,12 @@ bool isTheStatements(std::string_view sqlState) noexcept {
   return std::any_of(classes.begin(), classes.end(), [&](auto prefix) { return sqlState.starts_with(prefix); });
 }
 
+/// A table, a column, a function or a schema that is not there.
+bool mayCome(std::string_view sqlState) noexcept {
+  constexpr std::array<std::string_view, 4> absent{"42P01", "42703", "42883", "3F000"};
+  return std::ranges::find(absent, sqlState) != absent.end();
+}
+
 std::string typeName(TypeId type) {
   switch (type) {
     case TypeId::bigint: return "bigint";
@@ -352,7 +358,7 @@ Result<void> checkStatement(Connection& connection, Translations& translations, 
   if (tried) return {};
   const std::string& state = tried.failure->sqlState;
   const bool isBad = failed == preparing ? isTheStatements(state) : failed > preparing && state == noRight;
-  if (isBad) return Error{Errc::invalidArgument, tried.error().detail};
+  if (isBad) return Error{mayCome(state) ? Errc::notFound : Errc::invalidArgument, tried.error().detail};
   // What the plan finds wrong with a NULL says nothing of a message: a type may allow none.
   const bool isOfTheNull = failed > preparing && (isTheStatements(state) || state.starts_with("23"));
   return isOfTheNull ? Result<void>{} : tried.error();

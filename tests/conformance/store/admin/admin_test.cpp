@@ -236,6 +236,40 @@ TEST_P(QueueAdminSuite, RequeuesAndPurgesByNumber) {
   EXPECT_EQ(admission("a", "body of a"), Admission::duplicate) << "a purge keeps the keys";
 }
 
+// shows: messages/list-that-ends
+TEST_P(AdminSuite, CountsAndChoosesByReasonAndFromANumberOn) {
+  for (const char* id : {"a", "b", "c"}) deadLetter(id);
+  commit([&](IFencedTransaction& transaction) {
+    DeadLetter other{.message = {}, .reason = "card declined (17)", .attempts = 1, .firstAt = at_, .diedAt = at_};
+    other.message.id = MessageId{"d"};
+    EXPECT_THAT(transaction.deadLetter(consumer, other), succeeds());
+  });
+  const std::vector<DeadLetter> letters = admin_->deadLetters().value();
+
+  EXPECT_EQ(admin_->countDeadLetters({}).value(), 4);
+  EXPECT_EQ(admin_->countDeadLetters({.after = letters[1].number}).value(), 2);
+  EXPECT_EQ(admin_->countDeadLetters({.reasonHas = "declined"}).value(), 1);
+  EXPECT_EQ(admin_->deadLetters(10, {.reasonHas = "such order"}).value().size(), 3U);
+  EXPECT_THAT(admin_->purgeDeadLetters({.reasonHas = "order", .after = letters[0].number}).value(), SizeIs(2));
+  EXPECT_THAT(deadIds(), ElementsAre("a", "d"));
+}
+
+// shows: operations/queue-delete
+TEST_P(QueueAdminSuite, TakesAMessageThatWaitsOutOfTheQueue) {
+  produce("a", "body");
+  produce("b", "body");
+  produce("c", "body");
+  fail("b", 2, AttemptState::retrying);
+
+  EXPECT_THAT(queue_->remove(MessageId{"b"}), succeeds());
+  EXPECT_THAT(queue_->remove(MessageId{"b"}), failsWith(Errc::notFound));
+
+  EXPECT_THAT(admin_->failing().value(), IsEmpty());
+  const std::vector<Message> left = waiting();
+  ASSERT_THAT(left, SizeIs(2));
+  EXPECT_EQ(left[0].id.value + left[1].id.value, "ac");
+}
+
 TEST_P(AdminSuite, PurgesByNumberAndKeepsTheKeys) {
   for (const char* id : {"a", "b", "c"}) deadLetter(id);
   const std::vector<DeadLetter> letters = admin_->deadLetters().value();

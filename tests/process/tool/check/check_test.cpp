@@ -33,6 +33,20 @@ class Check : public ToolInElection {
   }
 };
 
+// shows: exactly-once/wrong-for-ever
+TEST_F(Check, CompilesTheStatementOfAConsumerAndDoesNotRunIt) {
+  produce("");
+  const auto of = [&](const std::string& statement) { return check({"--queue", queue(), "--sql", statement}); };
+
+  EXPECT_EQ(of("INSERT INTO ledger(id) VALUES (:id)").exit, 0);
+  EXPECT_EQ(sql("SELECT count(*) FROM ledger"), "0");
+  for (const char* wrong : {"INSRT INTO ledger(id) VALUES (:id)", "INSERT INTO nosuch VALUES (:id)"}) {
+    const Run run = of(wrong);
+    EXPECT_EQ(run.exit, 78) << run.output;
+    EXPECT_THAT(run.output, AllOf(HasSubstr("REFUSED"), HasSubstr("--sql"))) << run.output;
+  }
+}
+
 // shows: operations/tenure-check-looks, operations/tells-how-message
 TEST_F(Check, OfSoundServersExitsZeroAndMakesNothingAnywhere) {
   PostgresWorld postgres;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "replica.hpp"
+#include "support/postgres_server.hpp"
 
 namespace tenure::test {
 namespace {
@@ -117,10 +118,30 @@ TEST_F(Consume, AStatementThatDoesNotCompileIsExit78AndKillsNoMessageHoweverOfte
 }
 
 // shows: exactly-once/statement-prepared-before
-TEST_F(Consume, AStatementThatDoesNotCompileIsToldBeforeTheFirstMessage) {
+TEST_F(Consume, AStatementThatDoesNotCompileIsToldBeforeTheReplicaStandsInItsElection) {
   produce("");
   Program replica = start(inElection("consume", {"--queue", queue(), "--sql", "selekt 1"}), "empty");
   EXPECT_EQ(exitOf(replica), 78) << replica.output();
+  EXPECT_THAT(replica.output(), Not(HasSubstr(" enrolled ")));
+}
+
+// shows: exactly-once/wrong-for-ever
+TEST_F(Consume, ADatabaseThatIsNotThereIsToldBeforeTheReplicaStandsInItsElection) {
+  PostgresWorld world;
+  const postgresql::Options& options = world.options();
+  const std::string url = "postgresql://" + options.user + "@127.0.0.1:" + std::to_string(options.port) + "/nosuch";
+
+  Program replica = start(inElection("consume", {"--queue", url, "--exec", "true"}), "nowhere");
+
+  EXPECT_EQ(exitOf(replica), 78) << replica.output();
+  EXPECT_THAT(replica.output(), AllOf(HasSubstr("nosuch"), Not(HasSubstr(" enrolled "))));
+}
+
+TEST_F(Consume, APreferredReplicasSettingMayStandInTheFileOfAll) {
+  produce(numbered(1));
+  Program replica = consume("a", {"--preferred-after", "5s"});
+  EXPECT_TRUE(ledgerReaches(1)) << replica.output();
+  EXPECT_EQ(told(replica, SIGTERM), 0);
 }
 
 TEST_F(Consume, ASignalThatComesWhileItStartsIsHandledWhenItHasStarted) {
@@ -357,6 +378,7 @@ TEST_F(Consume, OneQueueBelongsToOneElection) {
                          queue(), "--sql", "SELECT 1"},
                         "thief");
   EXPECT_EQ(exitOf(thief), 78) << thief.output();
+  EXPECT_THAT(thief.output(), AllOf(HasSubstr("a queue of its own"), Not(HasSubstr("move-to"))));
 }
 
 // shows: exactly-once/producer-keeps-producers

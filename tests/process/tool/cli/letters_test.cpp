@@ -108,6 +108,44 @@ TEST_F(Letters, AreChosenByGroupAndByAge) {
   EXPECT_EQ(letters("list", {"--group", "one"}).output, "");
 }
 
+// shows: messages/list-that-ends
+TEST_F(Letters, AListThatIsCutSaysSoOnStandardErrorAndHowToGoOn) {
+  deadLetterAll(numbered(5), 5);
+
+  const Run cut = letters("list", {"--json", "--limit", "3"});
+  EXPECT_EQ(occurrences(cut.output, "\"number\":"), 3U);
+  EXPECT_THAT(cut.output, HasSubstr("the oldest 3 of 5 dead letters: --after 3 goes on, --all shows all\n"));
+  const Run rest = letters("list", {"--json", "--limit", "3", "--after", "3"});
+  EXPECT_EQ(occurrences(rest.output, "\n"), 2U) << rest.output;
+  EXPECT_EQ(occurrences(letters("list", {"--json", "--limit", "1", "--all"}).output, "\n"), 5U);
+}
+
+// shows: messages/list-that-ends
+TEST_F(Letters, AReaderThatHasReadEnoughIsNoError) {
+  deadLetterAll(numbered(5), 5);
+
+  Program listing({"/bin/sh", "-c",
+                   "{ '" + std::string(TENURE_BINARY_DIR) + "/tenure' dead-letters list --queue '" + queue() +
+                       "'; echo \"exit $?\" >&2; } | true"},
+                  at("listing"));
+
+  EXPECT_EQ(exitOf(listing), 0);
+  EXPECT_EQ(listing.output(), "exit 0\n");
+}
+
+// shows: messages/dead-letters-listed
+TEST_F(Letters, AreChosenByAPartOfTheirReason) {
+  produce(numbered(4));
+  Program replica = consume("gravedigger", {"--exec", "echo \"cannot book $TENURE_MESSAGE_ID: full\" >&2; exit 65"});
+  ASSERT_TRUE(replica.waitForOutput(" message_dead_lettered ", 4)) << replica.output();
+  ASSERT_EQ(told(replica, SIGTERM), 0);
+
+  EXPECT_EQ(occurrences(letters("list", {"--reason", "m-2: full", "--json"}).output, "\n"), 1U);
+  EXPECT_EQ(letters("requeue", {"--reason", "m-3"}).output, "1 requeued\n");
+  EXPECT_EQ(letters("purge", {"--reason", "no such words"}).output, "0 purged\n");
+  EXPECT_EQ(letters("purge", {"--reason", "cannot book"}).output, "3 purged\n");
+}
+
 // shows: messages/log-success-happened
 TEST_F(Letters, TheLogHasEveryAttempt) {
   produce(numbered(2));

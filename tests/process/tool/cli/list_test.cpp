@@ -54,6 +54,9 @@ TEST_F(Listing, TellsWhoLeadsEachElectionAndWhatWaitsInEachQueue) {
 // shows: operations/tenure-list-shows
 TEST_F(Listing, SaysWhatIsAbsent) {
   EXPECT_EQ(tenure({"list", "--zookeeper", Ensemble::shared().hosts(), "--root", "/absent"}).exit, 1);
+  const Run moved = tenure({"queue", "list"});
+  EXPECT_EQ(moved.exit, 64);
+  EXPECT_THAT(moved.output, HasSubstr("tenure list --store URL"));
   const Run nothing = tenure({"list"});
   EXPECT_EQ(nothing.exit, 64);
   EXPECT_THAT(nothing.output, HasSubstr("--zookeeper HOSTS or --store URL is required"));

@@ -46,6 +46,15 @@ TEST_F(Produce, ABadLineIsReportedWithItsNumberStopsNothingAndIsExit65) {
   EXPECT_EQ(waiting(), 2);
 }
 
+// shows: sending/windows-lines
+TEST_F(Produce, JsonLinesMayHaveAByteOrderMarkAndBlankLines) {
+  const Run run = tenure({"produce", "--queue", queue(), "--format", "jsonl"},
+                         "\xEF\xBB\xBF{\"body\":\"a\"}\r\n\r\n \n{\"body\":\"b\"}\r\n\n\xEF\xBB\xBF{\"body\":\"c\"}\n");
+
+  EXPECT_EQ(run.output, "3 stored\n");
+  EXPECT_EQ(tenure({"produce", "--queue", queue()}, "a\n\nb\n").output, "3 stored\n") << "of lines each is a body";
+}
+
 // shows: numbers/numbered-gives-numbers
 // shows: security/closed-descriptors
 TEST_F(Produce, WithAClosedStandardErrorIsNotHeardByItsDatabase) {

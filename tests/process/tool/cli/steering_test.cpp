@@ -170,5 +170,23 @@ TEST_F(Steering, AWishThatIsNoneIsRefused) {
             78);
 }
 
+// shows: operations/empty-a-machine
+TEST_F(Steering, AMachineIsEmptiedOnlyWhereAReplicaElsewhereCanFollow) {
+  Program first = leader("first");
+  Program second = standby("second");
+  const auto allOf = [&](const std::string& host) {
+    return tenure({"handover", "--zookeeper", Ensemble::shared().hosts(), "--all-of", host});
+  };
+
+  const Run here = allOf(status()["leader"]["host"].get<std::string>());
+
+  EXPECT_EQ(here.exit, 1);
+  EXPECT_THAT(here.output, HasSubstr(election() + ": no replica on another host can follow\n"));
+  const Run nowhere = allOf("nowhere");
+  EXPECT_EQ(nowhere.exit, 1);
+  EXPECT_THAT(nowhere.output, HasSubstr("no replica of any election is on nowhere"));
+  EXPECT_TRUE(leads(first));
+}
+
 }  // namespace
 }  // namespace tenure::test
