@@ -10,8 +10,8 @@ std::vector<Command> commands(const std::vector<std::string>& words, const Confi
   std::vector<Command> all{consumeCommand(file), relayCommand(file), runCommand(words, file),
                            produceCommand(),     statusCommand(),    listAllCommand(),
                            handoverCommand(),    pauseCommand(),     resumeElectionCommand()};
-  for (const auto& group :
-       {queueCommands(), scheduledCommands(), deadLetterCommands(), spoolCommands(), fenceCommands(), schemaCommands()})
+  for (const auto& group : {queueCommands(), scheduledCommands(), deadLetterCommands(), spoolCommands(),
+                            fenceCommands(), workerCommands(), schemaCommands()})
     all.insert(all.end(), group.begin(), group.end());
   all.push_back(checkCommand());
   all.push_back(urlsCommand());

@@ -24,6 +24,7 @@ std::vector<Command> scheduledCommands();
 std::vector<Command> deadLetterCommands();
 std::vector<Command> spoolCommands();
 std::vector<Command> fenceCommands();
+std::vector<Command> workerCommands();
 std::vector<Command> schemaCommands();
 Command checkCommand();
 Command urlsCommand();

@@ -17,7 +17,7 @@ constexpr std::string_view prefix = "TENURE_";
 constexpr std::string_view toldToCommands[] = {
     "TENURE_TERM",     "TENURE_TOKEN", "TENURE_GENERATION", "TENURE_ENSEMBLE",   "TENURE_STORE_FILE",
     "TENURE_ELECTION", "TENURE_ID",    "TENURE_STORE",      "TENURE_MESSAGE_ID", "TENURE_GROUP",
-    "TENURE_ATTEMPT",  "TENURE_TIME",  "TENURE_NUMBER",     "TENURE_CORE_DUMPS"};
+    "TENURE_ATTEMPT",  "TENURE_TIME",  "TENURE_NUMBER",     "TENURE_CORE_DUMPS", "TENURE_WORKER_SOCKET"};
 
 /// Kubernetes puts where each service is into every container: TENURE_PORT of a service "tenure".
 bool isOfKubernetes(std::string_view name) {
