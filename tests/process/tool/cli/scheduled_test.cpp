@@ -121,7 +121,7 @@ TEST_F(Scheduled, QueuesAreListedWithThoseThatNobodyConsumesAndALeaderBesideThem
   sql("INSERT INTO tenure_waiting(queue, id, body) VALUES ('unread', 'a', 'b')");
   const std::string place = "sqlite:" + at("q.db");
 
-  const Run before = tenure({"queue", "list", "--store", place});
+  const Run before = tenure({"list", "--store", place});
   EXPECT_EQ(before.exit, 0);
   EXPECT_THAT(before.output, ContainsRegex("^orders  waiting 2, the oldest for [0-9]+s  not consumed yet\n"
                                            "unread  waiting 0  sent 1, the oldest for .*  not consumed yet"));
@@ -130,7 +130,7 @@ TEST_F(Scheduled, QueuesAreListedWithThoseThatNobodyConsumesAndALeaderBesideThem
   ASSERT_TRUE(ledgerReaches(2)) << replica.output();
   EXPECT_TRUE(eventually([&] { return replica.output().find("queue_unread") != std::string::npos; }));
   EXPECT_THAT(replica.output(), ContainsRegex("queue_unread.* queue=unread age_ms="));
-  std::istringstream lines(tenure({"queue", "list", "--store", place, "--json"}).output);
+  std::istringstream lines(tenure({"list", "--store", place, "--json"}).output);
   std::string line;
   ASSERT_TRUE(std::getline(lines, line));
   const auto orders = nlohmann::json::parse(line);
@@ -144,10 +144,10 @@ TEST_F(Scheduled, QueuesAreListedWithThoseThatNobodyConsumesAndALeaderBesideThem
 }
 
 TEST_F(Scheduled, APlaceThatCannotListItsQueuesSaysSo) {
-  const Run list = tenure({"queue", "list", "--store", "redis://127.0.0.1:1/0"});
+  const Run list = tenure({"list", "--store", "redis://127.0.0.1:1/0"});
   EXPECT_EQ(list.exit, 78);
   EXPECT_THAT(list.output, HasSubstr("--store: unsupported: this place cannot list its queues"));
-  EXPECT_EQ(tenure({"queue", "list", "--store", "sqlite:" + at("none.db")}).exit, 69);
+  EXPECT_EQ(tenure({"list", "--store", "sqlite:" + at("none.db")}).exit, 69);
 }
 
 // shows: scheduled/message-has-effect

@@ -135,7 +135,8 @@ TEST_P(StuckWork, PeekShowsWhatWaitsAndTakesNothing) {
     return;
   }
   EXPECT_EQ(run.exit, 0);
-  EXPECT_EQ(occurrences(run.output, "\n"), 4U) << run.output;
+  EXPECT_EQ(occurrences(run.output, "  bytes=1  "), 4U) << run.output;
+  EXPECT_THAT(run.output, HasSubstr("these are the first 4 messages, and there are more"));
   EXPECT_THAT(run.output, AllOf(HasSubstr("first  group=g  age="), HasSubstr("later  group=p  age="),
                                 HasSubstr("  bytes=1  \"b\"\n"), Not(HasSubstr("blocking"))));
   const std::string lines = tenure({"queue", "peek", "--queue", queueUrl(), "--json"}).output;
