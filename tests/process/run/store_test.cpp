@@ -21,7 +21,7 @@ class RunStore : public Running {
     return token.substr(0, token.find('\n'));
   }
   Arguments check(const std::string& token) const {
-    Arguments arguments = inElection("token", {"--token", token, "--store", store()});
+    Arguments arguments = inElection("fence", {"--token", token, "--store", store()});
     arguments.insert(arguments.begin() + 1, "check");
     arguments.erase(arguments.begin() + 2, arguments.begin() + 4);  // it asks no ensemble
     return arguments;
