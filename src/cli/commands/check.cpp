@@ -190,7 +190,7 @@ void judgeStatement(const Named& named, const std::string& statement, Inspection
   if (fits)
     found.fact("--sql", "can be run");
   else if (fits.error().is(Errc::configurationRefused) || fits.error().is(Errc::notFound))
-    found.require(false, "--sql", "cannot be run", fits.error().detail);
+    found.require(false, "--sql", "cannot be run: " + fits.error().detail, "a statement that this store can run");
   else
     found.expectSafe(false, "--sql", "not known", "an answer of the store: " + fits.error().message());
 }

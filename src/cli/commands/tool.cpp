@@ -97,6 +97,11 @@ Exit parseAndRun(Words words) {
   declareTool(tool, all, chosen);
   const HelpScope scope = turnHelpAround(words);
   if (const std::string moved = movedCommand(words); !moved.empty()) return wrongUsage(moved);
+  if (const std::string unknown = unknownCommand(words, all); !unknown.empty()) {
+    complain(unknown);
+    tellOfUnknownVariables(all);
+    return Exit::usage;
+  }
   const Words given = words;
   const PlacedComplaints placed([&](std::string what) { return withItsPlace(std::move(what), tool, given); });
   try {

@@ -186,11 +186,11 @@ std::vector<Group> ConsumeOptions::groups() {
 
 namespace {
 
-const Choices<OnDead> policies{
-    {"skip", OnDead::skip, "it becomes a dead letter, and those behind it go on"},
-    {"block", OnDead::block,
-     "those behind it wait; it is tried again every --retry-max, by whoever leads, until it succeeds or "
-     "`tenure queue release` sends it to the dead letters"}};
+const Choices<OnDead> policies{{"skip", OnDead::skip, "it becomes a dead letter, and those behind it go on"},
+                               {"block", OnDead::block,
+                                "those behind it wait; it is tried again every --retry-max, or after the longest of "
+                                "--retry-delays, also by the next "
+                                "leaders, until it succeeds or `tenure queue release` sends it to the dead letters"}};
 
 /// "10s,30s,1m"
 Value delays(std::vector<std::chrono::milliseconds>& into) {

@@ -194,6 +194,14 @@ std::string movedCommand(const std::vector<std::string>& words) {
   return {};
 }
 
+std::string unknownCommand(const std::vector<std::string>& words, const std::vector<Command>& commands) {
+  if (words.empty() || words.front().starts_with('-')) return {};
+  Words names;
+  for (const Command* each : commandsIn("", commands)) names.push_back(each->name);
+  if (std::ranges::find(names, words.front()) != names.end()) return {};
+  return "\"" + words.front() + "\" is no command of tenure" + didYouMean(words.front(), names) + "; see tenure --help";
+}
+
 HelpScope turnHelpAround(std::vector<std::string>& words) {
   if (words.empty() || words.front() != "help") return HelpScope::common;
   words.erase(words.begin());

@@ -18,6 +18,9 @@ namespace tenure::cli {
 /// "\"tenure token\" is `tenure fence check` now"; empty: the words name no command that has moved.
 std::string movedCommand(const std::vector<std::string>& words);
 
+/// What is wrong with a first word that is no command, whatever stands behind it; empty: it is one, or an option.
+std::string unknownCommand(const std::vector<std::string>& words, const std::vector<Command>& commands);
+
 /// "help queue stats" as the parser knows it: "queue stats --help", with "--all" taken out. Other words stay as they
 /// are.
 HelpScope turnHelpAround(std::vector<std::string>& words);

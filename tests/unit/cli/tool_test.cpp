@@ -93,6 +93,8 @@ TEST(Tool, WhatWasProbablyMeantIsNamed) {
   EXPECT_THAT(run({"consume", "--retries", "3"}).err, HasSubstr("did you mean --max-attempts?"));
   EXPECT_THAT(run({"produce", "--queue", "postgres://h/d"}).err, HasSubstr("did you mean postgresql?"));
   EXPECT_THAT(run({"produce", "--queue", "sqlite:x.db", "--format", "json"}).err, HasSubstr("did you mean jsonl?"));
+  EXPECT_EQ(run({"deadletters", "list"}).err,
+            "tenure: \"deadletters\" is no command of tenure; did you mean dead-letters?; see tenure --help\n");
   EXPECT_EQ(run({"token", "check"}).err, "tenure: \"tenure token\" is `tenure fence check` now\n");
   EXPECT_EQ(run({"queue", "list"}).err, "tenure: \"tenure queue list\" is `tenure list --store URL` now\n");
   EXPECT_EQ(run({"frobnicate"}).err, "tenure: \"frobnicate\" is no command of tenure; see tenure --help\n");
