@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/digest.hpp"
 #include "base/text.hpp"
 
 namespace tenure {
@@ -16,6 +17,15 @@ std::string idleMarker() {
   return toJson(marker);
 }
 
+/// For a meta that is absent. An ensemble that was emptied is another one: it must not get the name of the one that
+/// this replica has known, or a store would take its low tokens for that one's.
+EnsembleUuid nameOfNew(const EnsembleUuid& fresh, const EnsembleUuid& known) {
+  if (known.value.empty()) return fresh;
+  const std::string text = hexadecimal(digestOf(fresh.value + known.value));
+  return {text.substr(0, 8) + "-" + text.substr(8, 4) + "-" + text.substr(12, 4) + "-" + text.substr(16, 4) + "-" +
+          text.substr(20)};
+}
+
 }  // namespace
 
 void Preparation::begin() {
@@ -23,7 +33,8 @@ void Preparation::begin() {
   isDone_ = false;
   steps_.clear();
   for (const std::string& path : withAncestors(at_.paths.root)) steps_.push_back(action::EnsurePath{0, path, {}});
-  steps_.push_back(action::EnsurePath{0, at_.paths.meta, toJson(MetaRecord{at_.settings.freshEnsemble, 1})});
+  steps_.push_back(action::EnsurePath{0, at_.paths.meta,
+                                      toJson(MetaRecord{nameOfNew(at_.settings.freshEnsemble, meta_.ensemble), 1})});
   for (const std::string& path : {at_.paths.elections, at_.paths.election, at_.paths.candidates})
     steps_.push_back(action::EnsurePath{0, path, {}});
   if (at_.observes()) steps_.push_back(action::EnsurePath{0, at_.paths.observers, {}});

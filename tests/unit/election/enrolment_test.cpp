@@ -57,6 +57,22 @@ TEST(Enrolment, ADamagedMetaKeepsUsOutButNotForEver) {
   EXPECT_EQ(machine.phase(), Phase::preparing);
 }
 
+// shows: operations/ensemble-emptied
+TEST(Enrolment, AnEnsembleThatWasEmptiedDoesNotGetTheNameOfTheOneThatWasKnown) {
+  MachineDriver machine;
+  machine.enrol(10);
+  const auto named = [&] { return parseMetaRecord(machine.madeWith("/tenure/meta"))->ensemble.value; };
+  EXPECT_EQ(named(), "fresh");
+
+  machine.feed(input::Expired{});
+  machine.connect();
+  machine.prepare();
+
+  EXPECT_NE(named(), "fresh");
+  EXPECT_NE(named(), "ensemble");
+  EXPECT_EQ(named().size(), 36U);
+}
+
 TEST(Enrolment, TellsItsZnodeAndLists) {
   MachineDriver machine;
   machine.enrol(10);
