@@ -125,8 +125,9 @@ TEST_F(Letters, AReaderThatHasReadEnoughIsNoError) {
   deadLetterAll(numbered(5), 5);
 
   Program listing({"/bin/sh", "-c",
-                   "{ '" + std::string(TENURE_BINARY_DIR) + "/tenure' dead-letters list --queue '" + queue() +
-                       "'; echo \"exit $?\" >&2; } | true"},
+                   "mkfifo '" + at("bell") + "'; { read -r gone < '" + at("bell") + "'; '" +
+                       std::string(TENURE_BINARY_DIR) + "/tenure' dead-letters list --queue '" + queue() +
+                       "'; echo \"exit $?\" >&2; } | { exec <&-; echo gone > '" + at("bell") + "'; }"},
                   at("listing"));
 
   EXPECT_EQ(exitOf(listing), 0);
