@@ -25,6 +25,7 @@
 
 namespace tenure {
 
+class IAnswerer;
 class IFencedStore;
 class IMessageSource;
 
@@ -303,6 +304,12 @@ class Consumer final : public detail::WorkCareer {
       Consumer(IMessageSource& source, IFencedStore& store, Together handler, const ConsumerOptions& options,
                IEventSink& events, const IClock& clock = systemClock())
       : Consumer(OfMany{BatchHandler(std::move(handler))}, source, store, options, events, clock) {}
+  /// The same for handlers that answer with values (spi/answers.hpp), one for each lane. Not for an external handler.
+  struct ByValues {
+    std::function<std::unique_ptr<IAnswerer>(std::size_t lane)> answererOf;
+  };
+  Consumer(IMessageSource& source, IFencedStore& store, ByValues handlers, const ConsumerOptions& options,
+           IEventSink& events, const IClock& clock = systemClock());
 
  private:
   struct OfMany {

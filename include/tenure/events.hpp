@@ -54,6 +54,21 @@ struct CommandOutputCut {
   void fields(auto&& f) const { f("message", message), f("bytes", bytes); }
 };
 
+// --- the workers of `tenure consume --worker`
+struct WorkerReady {
+  TENURE_EVENT("worker_ready", info)  // it was started, and has said hello
+  std::string language;               // escaped
+  std::size_t ahead = 1;              // messages that it takes in hand at a time
+  void fields(auto&& f) const { f("language", language), f("ahead", ahead); }
+};
+struct WorkerLost {
+  TENURE_EVENT("worker_lost", warn)  // it has ended, or was killed; or could not be started
+  std::string why;
+  std::size_t inHand = 0;  // messages that it had
+  std::chrono::milliseconds startsAgainIn{};
+  void fields(auto&& f) const { f("why", why), f("in_hand", inHand), f("starts_again_in_ms", startsAgainIn); }
+};
+
 // --- a producer and its spool
 struct SpoolBegan {
   TENURE_EVENT("spool_began", warn)  // new messages go to the spool first, until the spool is empty
@@ -141,10 +156,10 @@ using AllEvents =
                 MessagePostponed, MessagesPublished, MessageForgone, SuspectsFound, MessageSuspected,
                 MessageDeadLettered, KeysPruned, KeyAlarmRaised, ScheduledLate, QueueUnread, BeyondHorizon, OutageBegan,
                 OutageEnded, CommandStarted, CommandEnded, HandlerSlow, SlowHandlerEnded, CommandSaid, CommandOutputCut,
-                StatusReported, HttpServed, Reloaded, Warned, RequestsCoalesced, MessageHeldBack, MessageSkipped,
-                QueueBlocked, QueueUnblocked, BatchSplit, MessageKept, GapFound, GapSkipped, ConsumerStopped,
-                ConsumerResumed, ClockDistrusted, MessageStuck, LeaderStuck, QueueHeldUp, SpoolBegan, SpoolEmptied,
-                SpoolRefused, SpoolDamaged, MessagesGivenUp>;
+                WorkerReady, WorkerLost, StatusReported, HttpServed, Reloaded, Warned, RequestsCoalesced,
+                MessageHeldBack, MessageSkipped, QueueBlocked, QueueUnblocked, BatchSplit, MessageKept, GapFound,
+                GapSkipped, ConsumerStopped, ConsumerResumed, ClockDistrusted, MessageStuck, LeaderStuck, QueueHeldUp,
+                SpoolBegan, SpoolEmptied, SpoolRefused, SpoolDamaged, MessagesGivenUp>;
 template <class Body>
 concept AnEvent = (AllEvents::indexOf<Body>() < AllEvents::count);
 }  // namespace detail

@@ -40,6 +40,8 @@ class ISqlStatements {
     const auto rows = execute(sql, parameters);
     return rows ? Result<void>{} : rows.error();
   }
+  /// Runs one statement and returns how many rows it has inserted, updated, deleted or selected. Errors as execute().
+  virtual Result<std::int64_t> touch(std::string_view sql, std::span<const SqlParameter> parameters = {}) = 0;
   /// Whether the statement could be run at all. Nothing is run; of `parameters` only names and kinds count, as no value
   /// stands for all messages.
   ///

@@ -90,6 +90,10 @@ struct Admit {  // in the transaction: its key → admitted
   MessagePtr message;
   bool mark = false;  // first a mark before it
 };
+struct Gather {  // of a handler that answers with values: the head's answer → gathered
+  MessagePtr message;
+  int attempt = 1;
+};
 struct Handle {  // → ran
   MessagePtr message;
   int attempt = 1;
@@ -126,7 +130,7 @@ struct Abandon {};  // roll the transaction back → did
 
 using Action = std::variant<Claim, Recall, Reopen, Attach, Declare, LookAtClock, Prune, PruneLog, Wait, Return, Quit,
                             Take, TakeTurn, Begin, Park, Release, Acknowledge, Look, Inquire, Consult, Load, Admit,
-                            Handle, HandleTogether, Undo, WriteDeadLetter, Commit, Resolve, Abandon>;
+                            Gather, Handle, HandleTogether, Undo, WriteDeadLetter, Commit, Resolve, Abandon>;
 
 /// The index of an action's type.
 template <class A, std::size_t at = 0>

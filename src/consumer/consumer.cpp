@@ -118,6 +118,11 @@ Consumer::Consumer(IMessageSource& source, IFencedStore& store, Handler handler,
                    IEventSink& events, const IClock& clock)
     : WorkCareer(consuming::workOf(source, store, {callable(std::move(handler)), nullptr}, options, events, clock)) {}
 
+Consumer::Consumer(IMessageSource& source, IFencedStore& store, ByValues handlers, const ConsumerOptions& options,
+                   IEventSink& events, const IClock& clock)
+    : WorkCareer(consuming::workOf(source, store, {.one = {}, .many = {}, .answerers = callable(handlers.answererOf)},
+                                   forBatches(options), events, clock)) {}
+
 Consumer::Consumer(OfMany many, IMessageSource& source, IFencedStore& store, const ConsumerOptions& options,
                    IEventSink& events, const IClock& clock)
     : WorkCareer(consuming::workOf(source, store, {oneByOne(callable(many.handler)), many.handler}, forBatches(options),

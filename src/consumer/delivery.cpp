@@ -37,11 +37,14 @@ Decision Delivery::begin(const Head& head, const Now& now) {
   if (onlyItsKeyIsLeft) return admit();
   if (needsTurn()) return askForTurn();
   if (needsCharge()) return charge(now);
+  if (needsAnswer() && !isHeard()) return gather();
+  if (needsAnswer() && !head_.isFirst) return CommitFirst{};  // it is given out after it has begun
   return beginsUnlocked() ? run(now) : admit();
 }
 
 void Delivery::takeUp(const Head& head) {
   head_ = head;
+  hasBegun_ = false;
   logged_.reset();
   isDying_ = false;
 }
@@ -303,13 +306,12 @@ using Decision = Delivery::Decision;
 Decision Delivery::run(const Now& now) {
   if (const std::string* why = state_.skipReasonOf(message())) return letPass(*why, now);
   runBegan_ = now.boot;
-  state_.log.began(now.wall);
+  state_.log.began(answered_ == message().id ? answerBegan_ : now.wall);
   turn_.reset();
   if (!tokens_.empty()) tokens_.erase(message().id);
   skipped_.reset();
   if (taken_) taken_->begun = true;
-  const bool isHeard = state_.coalesces() || (state_.role == Role::total && head_.isCounted);
-  return isHeard ? Decision(Action{Begin{head_.message}}) : start();
+  return isHeard() ? Decision(Action{Begin{head_.message}}) : start();
 }
 
 /// Nothing of it is to be undone, and whatever token it came with goes back.
@@ -325,10 +327,26 @@ Decision Delivery::begun(std::vector<Message> others) {
   return start();
 }
 
+/// A coalesced message, and one that a rate counts, begins before it is given out: it stands for what has come until
+/// then, or takes its token.
 Decision Delivery::start() {
+  hasBegun_ = true;
+  if (needsAnswer()) return gather();
   const bool marks = !state_.options.handlerIsExternal && !key_.marked;
   key_.marked = key_.marked || marks;
   return Action{Handle{head_.message, attemptNumber(), marks}};
+}
+
+Decision Delivery::gathered(const Gathered& gathered, const Now& now) {
+  if (!gathered.isHere && !head_.isFirst) return CommitFirst{};
+  if (gathered.wasLost) turn_.reset(), tokens_.erase(message().id);  // each start takes a token
+  if (!gathered.isHere) return startOver();
+  answered_ = message().id;
+  answerBegan_ = gathered.began;
+  if (!hasBegun_) return beginsUnlocked() ? run(now) : admit();
+  runBegan_ = now.boot;
+  state_.log.began(answerBegan_);
+  return start();
 }
 
 Decision Delivery::ran(const Outcome& outcome, const Now& now) {
@@ -491,6 +509,14 @@ void Delivery::settle(bool hadTurn, bool wasDeadLettered) {
 bool Delivery::isPlain(const Message& message) const {
   return brokenLimit(message).empty() && state_.histories.attemptsOf(message.id) == nullptr &&
          !(refused_ && refused_->id == message.id) && state_.skipReasonOf(message) == nullptr;
+}
+
+std::vector<MessagePtr> Delivery::plainOnes(std::span<const MessagePtr> messages) const {
+  const auto isNext = [this](const MessagePtr& message) {
+    return isPlain(*message) && numbers_.turnOf(*message) <= supply::Turn::next;
+  };
+  const auto end = messages.empty() ? messages.end() : std::find_if_not(messages.begin() + 1, messages.end(), isNext);
+  return {messages.begin(), end};
 }
 
 int Delivery::attemptNumber() const {

@@ -111,6 +111,7 @@ class Delivery {
   /// Nullopt: the head has its token.
   Decision turned(std::optional<BootTime> heldUntil, const Now& now);
   Decision begun(std::vector<Message> others);
+  Decision gathered(const Gathered& gathered, const Now& now);
   Decision ran(const Outcome& outcome, const Now& now);
   Decision undone(const Now& now);
   void deadLettered(const Now& now);
@@ -131,10 +132,15 @@ class Delivery {
   /// Settles the message: adds to the transaction what it says of the message.
   void settle(bool hadTurn, bool wasDeadLettered);
   /// The transaction holds nothing of the head, or is over.
-  void forgetTransaction() noexcept { key_ = {}; }
+  void forgetTransaction() noexcept {
+    key_ = {};
+    answered_.reset();
+  }
   /// Whether the commit has to undo to the mark first.
   bool leavesMark() const noexcept { return key_.marked; }
   bool isPlain(const Message& message) const;
+  /// The first of them, and those behind it that nothing keeps from their turn.
+  std::vector<MessagePtr> plainOnes(std::span<const MessagePtr> messages) const;
 
   // Messages that have a rate-limit token and have not begun.
 
@@ -221,8 +227,12 @@ class Delivery {
   Decision startOver();
   Decision deadLetter(std::string_view reason, int attempts, bool withKey, const Now& now);
   bool beginsUnlocked() const noexcept {
-    return state_.options.handlerIsExternal || (head_.isFirst && !head_.storeIsAway);
+    return state_.options.handlerIsExternal || (head_.isFirst && (!head_.storeIsAway || state_.answers));
   }
+  /// The supply hears of its start.
+  bool isHeard() const noexcept { return state_.coalesces() || (state_.role == Role::total && head_.isCounted); }
+  bool needsAnswer() const { return state_.answers && answered_ != message().id && !isSkip(); }
+  Decision gather() const { return Action{Gather{head_.message, attemptNumber()}}; }
   bool needsTurn() const;
   bool isSkip() const { return state_.skipReasonOf(message()) != nullptr; }
   bool needsCharge() const { return head_.isSuspect && !isCharged() && !isSkip(); }
@@ -242,11 +252,14 @@ class Delivery {
   Key key_;
   std::unordered_set<MessageId> tokens_;  // those that came with one
   std::optional<MessageId> turn_;         // the head, when it has got its token by itself
-  std::optional<MessageId> heldBack_;     // and told of it
-  std::optional<MessageId> charged_;      // a suspect whose attempt is durable
-  std::optional<MessageId> repeat_;       // its key was there when it was to become a dead letter
-  std::optional<AttemptRecord> before_;   // its record before that
-  std::optional<MessageId> ran_;          // an external handler is done with it
+  std::optional<MessageId> answered_;     // the head, when its answer is at hand
+  WallTime answerBegan_{};
+  bool hasBegun_ = false;                // it stands for others already, and was to be answered then
+  std::optional<MessageId> heldBack_;    // and told of it
+  std::optional<MessageId> charged_;     // a suspect whose attempt is durable
+  std::optional<MessageId> repeat_;      // its key was there when it was to become a dead letter
+  std::optional<AttemptRecord> before_;  // its record before that
+  std::optional<MessageId> ran_;         // an external handler is done with it
   struct Death {
     MessageId id{};
     std::string reason{};

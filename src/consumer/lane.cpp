@@ -24,7 +24,7 @@ Each(Ts...) -> Each<Ts...>;
 }  // namespace
 
 Lane::Lane(const ConsumerOptions& options, Random random, const Setup& setup)
-    : state_(options, setup.role, setup.together, setup.token, setup.notes, setup.takesSkips),
+    : state_(options, setup.role, setup.together, setup.token, setup.notes, setup.takesSkips, setup.answers),
       numbers_(state_),
       outages_(state_, random.fork()),
       sweeper_(state_),
@@ -180,15 +180,13 @@ Action Lane::onRecalled(const ConsumerState& left, const Now& now) {
 }
 
 Action Lane::onReopened(std::vector<NumberedGroup> groups, const Now& now) {
-  outages_.wentWell(Side::store, now);
   numbers_.reopened(std::move(groups));
-  return proceed(now);
+  return wentWell(now);
 }
 
 Action Lane::onConsulted(const Consult& asked, const GroupTurn& turn, const Now& now) {
-  outages_.wentWell(Side::store, now);
   numbers_.consulted(asked.group, turn);
-  return proceed(now);
+  return wentWell(now);
 }
 
 // --- what comes
@@ -345,20 +343,33 @@ Action Lane::settle(bool ran, bool wasDeadLettered, const Now& now) {
   return proceed(now);
 }
 
-Action Lane::onTurned(std::optional<BootTime> heldUntil, const Now& now) {
-  return decide(delivery_.turned(heldUntil, now), now);
-}
-Action Lane::onBegun(std::vector<Message> others, const Now& now) {
-  return decide(delivery_.begun(std::move(others)), now);
-}
-Action Lane::onLooked(bool known, const Now& now) { return decide(delivery_.looked(known), now); }
-
 Action Lane::onAdmitted(Admission admission, const Now& now) {
   if (!std::exchange(joining_, false)) return decide(delivery_.admitted(admission, now), now);
   if (admission == Admission::fresh) return joinHead(now);
   // The message is admitted again when the joined ones are done.
   if (queue_.joined() > 0) return ask(HandleTogether{{queue_.joinedOnes().begin(), queue_.joinedOnes().end()}});
   return decide(delivery_.known(headOf(now), admission, now), now);
+}
+
+Action Lane::onGathered(const Gathered& gathered, const Now& now) {
+  ahead_ = std::max<std::size_t>(gathered.ahead, 1);
+  if (gathered.isHere && queue_.settled() == 0) committer_.begin(now.boot);
+  return decide(delivery_.gathered(gathered, now), now);
+}
+
+/// None that a death, a limit or a key of another message may keep from its turn.
+std::vector<MessagePtr> Lane::startable(const Now& now) const {
+  const bool isAlone = delivery_.hasTaken() || state_.takesFirst() || state_.coalesces() || queue_.suspects() > 0 ||
+                       queue_.settled() > 0 || queue_.size() == 0 || queue_.apart() > 1 || headOf(now).isCounted ||
+                       state_.role == Role::recovery || outages_.any() || delivery_.remembersAny();
+  if (isAlone) return {};
+  const std::size_t end = queue_.held() > 0 ? queue_.held() : queue_.size();
+  return delivery_.plainOnes(queue_.messages().first(std::min({queue_.startable(), committer_.size() + ahead_, end})));
+}
+
+Action Lane::onStale(const Now&) {
+  state_.pendingWrites.news.clear();
+  return ask(Abandon{});
 }
 
 Action Lane::onRan(const Outcome& outcome, const Now& now) {
@@ -368,15 +379,13 @@ Action Lane::onRan(const Outcome& outcome, const Now& now) {
 /// A handler does not start after a stop, or while the lease is late. What is taken has its start in any case.
 std::optional<Action> Lane::reconsider(const Now& now) {
   const bool mayStart = !now.stopAsked && now.mayBegin;
-  if (mayStart || queue_.settled() > 0 || delivery_.hasTaken()) return std::nullopt;
-  state_.pendingWrites.news.clear();
-  return ask(Abandon{});
+  if (mayStart || queue_.settled() > 0 || delivery_.hasTaken() || state_.answers) return std::nullopt;
+  return onStale(now);
 }
 
 Action Lane::onInquired(const ConsumerState& found, const Now& now) {
-  outages_.wentWell(Side::store, now);
   delivery_.inquired(found);
-  return proceed(now);
+  return wentWell(now);
 }
 
 // --- what is forgotten
@@ -388,15 +397,13 @@ Action Lane::onClockRead(const std::optional<WallTime>& storesClock, const Now& 
 }
 
 Action Lane::onPruned(const Pruned& pruned, const Now& now) {
-  outages_.wentWell(Side::store, now);
   sweeper_.pruned(pruned, now);
-  return proceed(now);
+  return wentWell(now);
 }
 
 Action Lane::onLogPruned(std::size_t removed, const Now& now) {
-  outages_.wentWell(Side::store, now);
   sweeper_.logPruned(removed, now);
-  return proceed(now);
+  return wentWell(now);
 }
 
 // The lane's answers without a value, and its failures: what is tried again, what a message has to answer for, and what
@@ -430,8 +437,6 @@ Action Lane::onDone(const Now& now) {
   return proceed(now);
 }
 
-Action Lane::onKeyFound(const Now& now) { return decide(delivery_.foundKey(), now); }
-
 Action Lane::onFailed(const Error& error, const Now& now) {
   const bool mayHaveLanded = isOutcomeUnknown(error.code) || asked<Resolve>();
   if (!mayHaveLanded) parkUntil_.reset();
@@ -452,8 +457,6 @@ Action Lane::onFailed(const Error& error, const Now& now) {
   if (asked<Resolve>()) return isTransient(error) ? troubled(Side::store, error, now) : quit(error);
   return storeFailed(error, now);
 }
-
-Action Lane::onUnidentified(const Error& error, const Now& now) { return sourceFailed(error, now); }
 
 Action Lane::commitFailed(const Error& error, const Now& now) {
   if (isOutcomeUnknown(error.code)) {
@@ -661,7 +664,7 @@ Action Lane::commit(const Now& now) {
       committer_.close(queue_,
                        inWork_.next(queue_, {.closes = leaves || state_.takesFirst() || headWaits(now),
                                              .cameHome = cameHome,
-                                             .batch = committer_.size(),
+                                             .batch = committer_.size() + (state_.answers ? ahead_ : 0),
                                              .elsewhere = pendingWrites.leavesSuccessors || numbers_.readies()}),
                        sweeper_.toBook(), now);
   commit.undo = delivery_.leavesMark();

@@ -40,6 +40,7 @@ class Lane {
   struct Setup {
     Role role = Role::total;
     bool together = false;    // the handler takes many at once
+    bool answers = false;     // it answers with values
     bool takesSkips = false;  // as Handlers::takeSkips
     FencingToken token{};
     std::shared_ptr<Notes> notes{};
@@ -60,23 +61,30 @@ class Lane {
   Action onDone(const Now& now);
   Action onFailed(const Error& error, const Now& now);
   /// To a Claim: the queue could not be asked which one it is.
-  Action onUnidentified(const Error& error, const Now& now);
+  Action onUnidentified(const Error& error, const Now& now) { return sourceFailed(error, now); }
   Action onRecalled(const ConsumerState& left, const Now& now);
   Action onReopened(std::vector<NumberedGroup> groups, const Now& now);
   Action onConsulted(const Consult& asked, const GroupTurn& turn, const Now& now);
   Action onLoaded(const supply::Ready& ready, std::vector<Message> messages, std::vector<MessageHistory> histories,
                   const Now& now);
   Action onTaken(Assignment assignment, const Now& now);
-  Action onTurned(std::optional<BootTime> heldUntil, const Now& now);
-  Action onBegun(std::vector<Message> others, const Now& now);
+  Action onTurned(std::optional<BootTime> heldUntil, const Now& now) {
+    return decide(delivery_.turned(heldUntil, now), now);
+  }
+  Action onBegun(std::vector<Message> others, const Now& now) {
+    return decide(delivery_.begun(std::move(others)), now);
+  }
   Action onAcknowledged(Receipt receipt, const Now& now);
-  Action onLooked(bool known, const Now& now);
+  Action onLooked(bool known, const Now& now) { return decide(delivery_.looked(known), now); }
   Action onAdmitted(Admission admission, const Now& now);
   /// The store has the key already of the message that was to become a dead letter.
-  Action onKeyFound(const Now& now);
+  Action onKeyFound(const Now& now) { return decide(delivery_.foundKey(), now); }
+  Action onGathered(const Gathered& gathered, const Now& now);
   Action onRan(const Outcome& outcome, const Now& now);
   /// Other lanes kept the lane waiting for a transaction. Nullopt: the handler starts nevertheless.
   std::optional<Action> reconsider(const Now& now);
+  /// What the head's handler was told of its state holds no more: its transaction is undone.
+  Action onStale(const Now& now);
   Action onResolved(CommitFate fate, const Now& now);
   Action onClockRead(const std::optional<WallTime>& storesClock, const Now& now);
   Action onPruned(const Pruned& pruned, const Now& now);
@@ -96,6 +104,14 @@ class Lane {
   void lose(const std::string& why);
   /// Starts a pass that forgets old keys.
   void sweep(BootTime now) { sweeper_.start(now); }
+  /// Messages behind the head that may be answered before it is committed; the first is the head.
+  std::vector<MessagePtr> startable(const Now& now) const;
+  /// All that it has in hand.
+  std::span<const MessagePtr> inHand() const noexcept { return queue_.messages(); }
+  /// How many messages its next commit should carry.
+  std::size_t batch() const noexcept { return committer_.size(); }
+  /// At most once: a message is acknowledged, and its handler has not ended.
+  bool hasTaken() const noexcept { return delivery_.hasTaken(); }
   /// Before the lanes begin: where all groups stand.
   std::vector<supply::SequenceState> takeSequenceStates();
   /// Histories of suspects that the source has not delivered again since it was attached anew.
@@ -124,6 +140,10 @@ class Lane {
     return asked_ == indexOf<A>();
   }
   Action proceed(const Now& now);
+  Action wentWell(const Now& now) {
+    outages_.wentWell(Side::store, now);
+    return proceed(now);
+  }
   Action becomeLeader(const Now& now);
   Action attach();
   Action askAgain(const Now& now);
@@ -188,6 +208,7 @@ class Lane {
   std::size_t asked_ = 0;  // the last action's index
   TermState termState_;
   Supply supply_;
+  std::size_t ahead_ = 1;  // messages that its handler has in hand at a time
   bool over_ = false;
   bool joining_ = false;  // the head is admitted to be handled with others
   bool repeats_ = false;  // whatever became of it: a pruning goes on in its next pass, a declaration is made again

@@ -29,7 +29,10 @@ LaneRunner::LaneRunner(IWorkerContext& context, IFencedStore& store, const Handl
       clock_(clock),
       random_(options.jitterSeed != 0 ? options.jitterSeed : freshSeed()),
       storeTimer_(options.outageLimit, storeWatch_),
-      sourceTimer_(options.outageLimit, sourceWatch_) {}
+      sourceTimer_(options.outageLimit, sourceWatch_) {
+  if (handlers.answerers)
+    desk_.emplace(handlers.answerers(context.lane()), context.role() != Role::lane, options_, clock_);
+}
 
 // --- phases
 
@@ -45,9 +48,11 @@ void LaneRunner::inaugurate(const Term& term) {
   lane_.emplace(named, random_.fork(),
                 Lane::Setup{.role = context_.role(),
                             .together = handlers_.many != nullptr,
+                            .answers = desk_.has_value(),
                             .takesSkips = handlers_.takeSkips,
                             .token = term.token(),
                             .notes = context_.notes()});
+  if (desk_) desk_->attend(term);
   if (context_.prunes()) lane_->sweep(clock_.now());
   run(lane_->inaugurate(now()));
 }
@@ -78,6 +83,7 @@ void LaneRunner::leave() {
   if (lane_) lane_->lose("its term was lost");
   if (lane_ && lane_->hasNews()) tell();
   abandon();
+  if (desk_) desk_->leave();
   context_.detach();
   store_.release();
   context_.limitAnswers(nullptr);
@@ -194,6 +200,8 @@ Action LaneRunner::perform(TakeTurn& turn) {
 Action LaneRunner::perform(Begin& begin) { return lane_->onBegun(context_.begin(*begin.message), now()); }
 
 Action LaneRunner::perform(Park& park) {
+  for (const Message& message : park.parked.messages) notDone(message.id);
+  if (desk_) desk_->finish(park.parked.group, ways());
   context_.park(std::move(park.parked), park.until);
   return lane_->onDone(now());
 }
@@ -406,6 +414,7 @@ Action LaneRunner::perform(Undo&) {
 }
 
 Action LaneRunner::perform(WriteDeadLetter& deadLetter) {
+  notDone(deadLetter.message->id);
   const Result<bool> deadLettered = book(deadLetter);
   if (!deadLettered) return refused(deadLettered.error());
   return *deadLettered ? lane_->onDone(now()) : lane_->onKeyFound(now());
@@ -430,6 +439,7 @@ Result<bool> LaneRunner::book(const WriteDeadLetter& deadLetter) {
 
 Action LaneRunner::perform(Commit& commit) {
   context_.reportProgress();
+  for (const AttemptRecord& record : commit.records) notDone(record.id);
   const Result<void> committed = book(commit);
   if (committed) end();
   return committed ? lane_->onDone(now()) : refused(committed.error());
@@ -477,7 +487,68 @@ Action LaneRunner::perform(Handle& asked) {
   if (ready && asked.mark) ready = transaction_->mark();
   if (!ready) return refused(ready.error());
   if (auto other = reconsider()) return *std::move(other);
+  if (desk_) return applied(asked);
   return ran(called(handlers_.one, tenure::Delivery{*asked.message, handed(), *term_, asked.attempt, &context_}));
+}
+
+/// Nothing waits here while a transaction is open: what precedes the message is committed first.
+Action LaneRunner::perform(Gather& asked) {
+  if (transaction_ || desk_->isReady(*asked.message, asked.attempt)) {
+    const bool isReady = desk_->isReady(*asked.message, asked.attempt);
+    return lane_->onGathered(isReady ? desk_->readyOne(*asked.message) : Gathered{}, now());
+  }
+  context_.reportProgress();
+  const Result<Gathered> gathered = desk_->gather({.head = asked.message,
+                                                   .attempt = asked.attempt,
+                                                   .startable = lane_->startable(now()),
+                                                   .ofLane = lane_->inHand(),
+                                                   .batch = lane_->batch(),
+                                                   .isTaken = lane_->hasTaken()},
+                                                  ways());
+  return gathered ? lane_->onGathered(*gathered, now()) : lane_->onFailed(gathered.error(), now());
+}
+
+AnswerDesk::Ways LaneRunner::ways() {
+  return {.now = [this] { return now(); },
+          .read = [this](const auto& keys) { return readState(keys); },
+          .areNew = [this](auto messages) { return areNew(messages); },
+          .tell = [this](EventBody body) { (*emit_)(std::move(body), term_->token()); },
+          .waits = [this] { context_.reportProgress(); },
+          .seekRelief = [this] { term_->seekRelief(); },
+          .stop = stop_};
+}
+
+Result<std::vector<bool>> LaneRunner::areNew(std::span<const MessagePtr> messages) {
+  std::vector<Message> asked;
+  for (const MessagePtr& message : messages) asked.push_back(*message);
+  const Result<std::vector<Admission>> known = store_.known(name_, asked);
+  if (!known) return known.error();
+  std::vector<bool> areNew;
+  for (const Admission admission : *known) areNew.push_back(admission == Admission::fresh);
+  return areNew;
+}
+
+/// In a transaction that is rolled back: a read by itself is none of the store's port.
+Result<StateValues> LaneRunner::readState(const std::vector<std::string>& keys) {
+  if (const Result<void> begun = begin(); !begun) return begun.error();
+  StateValues values;
+  for (const std::string& key : keys) {
+    Result<std::optional<std::string>> value = transaction_->get(key);
+    if (!value) {
+      abandon();
+      return value.error();
+    }
+    values.emplace_back(key, *std::move(value));
+  }
+  abandon();
+  return values;
+}
+
+/// A refusal by the store is no fault of the answer: its message is handled again, from the answer at hand.
+Action LaneRunner::applied(const Handle& asked) {
+  std::optional<Outcome> outcome = desk_->apply(*asked.message, handed());
+  if (const Result<void> sound = transaction_->status(); !sound) return refused(sound.error());
+  return outcome ? ran(*std::move(outcome)) : lane_->onStale(now());
 }
 
 Action LaneRunner::perform(HandleTogether& asked) {

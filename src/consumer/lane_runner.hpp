@@ -10,6 +10,7 @@
 
 #include "base/answer_timer.hpp"
 #include "base/emit.hpp"
+#include "consumer/answer_desk.hpp"
 #include "consumer/work.hpp"
 #include "consumer/worker_context.hpp"
 #include "tenure/spi/store.hpp"
@@ -51,6 +52,9 @@ class GuardedTransaction final : public Transaction, private ISqlStatements {
   }
   Result<void> write(std::string_view sql, std::span<const SqlParameter> parameters) override {
     return heard(inner_.sql()->write(sql, parameters));
+  }
+  Result<std::int64_t> touch(std::string_view sql, std::span<const SqlParameter> parameters) override {
+    return heard(inner_.sql()->touch(sql, parameters));
   }
   /// A failed check leaves nothing undone, so that it is not remembered.
   Result<void> check(std::string_view sql, std::span<const SqlParameter> parameters) override {
@@ -147,6 +151,7 @@ class LaneRunner final {
   Action perform(Consult& consult);
   Action perform(Load& load);
   Action perform(Admit& asked);
+  Action perform(Gather& asked);
   Action perform(Handle& asked);
   Action perform(HandleTogether& asked);
   Action perform(Undo& undo);
@@ -163,6 +168,13 @@ class LaneRunner final {
   Result<std::vector<Message>> keptMessages(const supply::Ready& ready);
   Result<void> forgetAttempts(const Prune& prune);
   void foretell(std::span<const Message> messages);
+  AnswerDesk::Ways ways();
+  Result<StateValues> readState(const std::vector<std::string>& keys);
+  Result<std::vector<bool>> areNew(std::span<const MessagePtr> messages);
+  Action applied(const Handle& asked);
+  void notDone(const MessageId& id) {
+    if (desk_) desk_->notDone(id);
+  }
   Transaction& handed() noexcept;
   std::optional<Action> reconsider();
   Action ran(Outcome outcome);
@@ -197,6 +209,7 @@ class LaneRunner final {
   BootTime bootAtEntry_{};
   WallTime wallAtEntry_{};
 
+  std::optional<AnswerDesk> desk_;  // of a handler that answers with values
   std::optional<Lane> lane_;
   LaneTurns::Hold turn_;
   std::unique_ptr<IFencedTransaction> transaction_;

@@ -198,10 +198,11 @@ struct PendingWrites {
 
 struct LaneState {
   LaneState(const ConsumerOptions& of, Role as, bool ofMany, FencingToken by, std::shared_ptr<Notes> with,
-            bool skipsToo = false)
+            bool skipsToo = false, bool byValues = false)
       : options(of),
         role(as),
         together(ofMany),
+        answers(byValues),
         takesSkips(skipsToo),
         token(by),
         notes(with ? std::move(with) : std::make_shared<Notes>(of)),
@@ -225,6 +226,7 @@ struct LaneState {
   const ConsumerOptions options;
   const Role role;
   const bool together;    // the handler takes many at once
+  const bool answers;     // it answers with values, before the transaction begins
   const bool takesSkips;  // and messages that only skip their number
   const FencingToken token;
   const std::shared_ptr<Notes> notes;

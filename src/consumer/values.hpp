@@ -152,6 +152,14 @@ struct Now {
   std::optional<BootTime> sourceOwesSince{};
 };
 
+/// A message's answer, of a handler that answers with values.
+struct Gathered {
+  bool isHere = false;   // false: it is not, and cannot be waited for now
+  bool wasLost = false;  // the message was begun in vain: it begins anew
+  WallTime began{};      // when the message was given out
+  std::size_t ahead = 1;
+};
+
 /// A deadline in the past. (0 = boot; `BootTime::min()` would overflow.)
 inline constexpr BootTime onlyLook{};
 

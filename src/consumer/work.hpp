@@ -5,6 +5,7 @@
 
 #include "base/threads.hpp"
 #include "tenure/consumer.hpp"
+#include "tenure/spi/answers.hpp"
 #include "tenure/spi/source.hpp"
 
 namespace tenure::consuming {
@@ -16,6 +17,7 @@ struct Handlers {
   Handler one;
   BatchHandler many;       // nullptr: there is none
   bool takeSkips = false;  // messages with skipHeader are for them as well
+  AnswererOf answerers{};  // in place of both: handlers that answer with values
 };
 
 /// Throws when the options are not valid, or do not fit the store. `threads` are those of its lanes.

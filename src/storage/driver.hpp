@@ -153,6 +153,7 @@ class ISqlTransaction {
   // As ISqlStatements, after begin():
   virtual Result<std::vector<SqlRow>> execute(std::string_view sql, std::span<const SqlParameter> parameters) = 0;
   virtual Result<void> write(std::string_view sql, std::span<const SqlParameter> parameters) = 0;
+  virtual Result<std::int64_t> touch(std::string_view sql, std::span<const SqlParameter> parameters) = 0;
   /// At any time.
   virtual Result<void> check(std::string_view sql, std::span<const SqlParameter> parameters) = 0;
   virtual Result<void> mark() = 0;

@@ -97,6 +97,12 @@ Result<void> FencedTransaction::write(std::string_view sql, std::span<const SqlP
   return written ? written : heard(written.error());
 }
 
+Result<std::int64_t> FencedTransaction::touch(std::string_view sql, std::span<const SqlParameter> parameters) {
+  if (const Result<void> open = begun(); !open) return open.error();
+  const Result<std::int64_t> touched = sql_->touch(sql, parameters);
+  return touched ? *touched : Result<std::int64_t>(heard(touched.error()));
+}
+
 Result<void> FencedTransaction::check(std::string_view sql, std::span<const SqlParameter> parameters) {
   if (const Result<void> sound = status(); !sound) return sound;
   const Result<void> checked = sql_->check(sql, parameters);

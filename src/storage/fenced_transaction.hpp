@@ -64,6 +64,7 @@ class FencedTransaction final : public IFencedTransaction, private ISqlStatement
 
  private:
   Result<std::vector<SqlRow>> execute(std::string_view sql, std::span<const SqlParameter> parameters) override;
+  Result<std::int64_t> touch(std::string_view sql, std::span<const SqlParameter> parameters) override;
   Result<void> write(std::string_view sql, std::span<const SqlParameter> parameters) override;
   Result<void> check(std::string_view sql, std::span<const SqlParameter> parameters) override;
 

@@ -135,6 +135,9 @@ class KillTransaction final : public ForwardingTransaction, private ISqlStatemen
   Result<std::vector<SqlRow>> execute(std::string_view sql, std::span<const SqlParameter> parameters) override {
     return kill_.around("state", [&] { return inner().sql()->execute(sql, parameters); });
   }
+  Result<std::int64_t> touch(std::string_view sql, std::span<const SqlParameter> parameters) override {
+    return kill_.around("state", [&] { return inner().sql()->touch(sql, parameters); });
+  }
   Result<void> check(std::string_view sql, std::span<const SqlParameter> parameters) override {
     return inner().sql()->check(sql, parameters);
   }

@@ -53,5 +53,5 @@ def encoded(name: str, value: Any, pieces: Pieces) -> Any:
     if isinstance(value, (datetime, date)):
         return {"text": value.isoformat()}
     if isinstance(value, (dict, list)):
-        return {"text": json.dumps(value, ensure_ascii=False, allow_nan=False)}
+        return {"text": json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))}
     raise TypeError(f"parameter {name}: {type(value).__name__} is no value of SQL")

@@ -14,7 +14,7 @@ _LENGTHS = struct.Struct("!II")
 Head = Dict[str, Any]
 
 
-class WireError(Exception):
+class WireError(ValueError):
     """The other end does not speak as it should."""
 
 
@@ -23,6 +23,8 @@ class Wire:
 
     def __init__(self, connection: socket.socket) -> None:
         self._socket = connection
+        self._buffer = b""
+        self._from = 0
 
     @classmethod
     def connect(cls, path: str) -> "Wire":
@@ -31,7 +33,10 @@ class Wire:
         return cls(connection)
 
     def send(self, head: Head, body: bytes = b"") -> None:
-        text = json.dumps(head, ensure_ascii=False, allow_nan=False).encode("utf-8")
+        try:
+            text = json.dumps(head, ensure_ascii=False, allow_nan=False).encode("utf-8")
+        except UnicodeEncodeError:
+            raise ValueError("a text with half of a surrogate pair") from None
         if len(text) + len(body) > LARGEST:
             raise WireError(f"a frame of {len(text) + len(body)} bytes: at most {LARGEST} are allowed")
         self._socket.sendall(_LENGTHS.pack(len(text), len(body)) + text + body)
@@ -48,18 +53,31 @@ class Wire:
         parsed = json.loads(text)
         if not isinstance(parsed, dict):
             raise WireError("the head of a frame is no object")
-        return parsed, self._exactly(body) or b""
+        return parsed, (self._exactly(body) or b"") if body > 0 else b""
+
+    def end(self) -> None:
+        """Nothing is sent any more. For at most five seconds, more can be received."""
+        self._socket.settimeout(5)
+        self._socket.shutdown(socket.SHUT_WR)
 
     def close(self) -> None:
         self._socket.close()
 
     def _exactly(self, count: int, at_start: bool = False) -> Optional[bytes]:
-        data = bytearray()
-        while len(data) < count:
-            some = self._socket.recv(count - len(data))
-            if not some:
-                if at_start and not data:
-                    return None
-                raise WireError("the connection ends within a frame")
-            data += some
-        return bytes(data)
+        """One call of the system brings many small frames."""
+        end = self._from + count
+        if end > len(self._buffer):
+            parts = [self._buffer[self._from :]]
+            size = len(parts[0])
+            while size < count:
+                some = self._socket.recv(max(count - size, 1 << 16))
+                if not some:
+                    if at_start and size == 0:
+                        return None
+                    raise WireError("the connection ends within a frame")
+                parts.append(some)
+                size += len(some)
+            self._buffer, self._from, end = b"".join(parts), 0, count
+        data = self._buffer[self._from : end]
+        self._from = end
+        return data

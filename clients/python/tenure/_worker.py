@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import collections
 import inspect
 import os
 import platform
@@ -10,7 +11,7 @@ import signal
 import sys
 import traceback
 from datetime import datetime, timezone
-from typing import Any, Callable, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Deque, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ._answers import Cancel, Done, Erase, Failed, Put, Reject, Reschedule, Retry, Send, Skip, Sql
 from ._message import Message, value_of
@@ -20,6 +21,10 @@ from ._wire import VERSION, Head, Wire, WireError
 Handler = Callable[[Message], Any]
 StateKeys = Callable[[Message], Sequence[str]]
 _LONGEST_REASON = 4096
+
+
+class _AskedToStop(Exception):
+    """Raised by a signal while no message is in hand."""
 
 
 def _time_of(text: Optional[str]) -> Optional[datetime]:
@@ -45,18 +50,25 @@ class Worker:
 
     ``ahead``: how many messages may be in hand at a time. More than one is for handlers whose effects are all in their
     answers: what was answered behind a message that is not done is thrown away, and given again later.
+
+    ``uses``: the effects that its answers have, such as ``["sql", "send"]``. A store that cannot take them is refused
+    when the replica starts, and not at the first answer.
     """
 
-    def __init__(self, ahead: int = 1) -> None:
-        if ahead < 1:
-            raise ValueError("ahead is at least 1")
+    def __init__(self, ahead: int = 1, *, uses: Optional[Sequence[str]] = None) -> None:
+        if not 1 <= ahead <= 1000:
+            raise ValueError("ahead is from 1 to 1000")
         self._ahead = ahead
+        self._uses = None if uses is None else list(uses)
         self._handler: Optional[Handler] = None
         self._state: Optional[StateKeys] = None
         self._on_start: List[Callable[[], Any]] = []
         self._on_stop: List[Callable[[], Any]] = []
         self._loop: Optional[asyncio.AbstractEventLoop] = None
         self._stopping = False
+        self._waiting = False
+        self._unsettled = 0  # answers that are neither accepted nor refused yet
+        self._later: Deque[Tuple[Head, bytes]] = collections.deque()  # frames that came while the state was awaited
 
     def handler(self, function: Optional[Handler] = None, *, state: Optional[StateKeys] = None) -> Any:
         """A decorator for the one handler, ``def`` or ``async def``. ``state``: which keys it wants to know."""
@@ -96,8 +108,11 @@ class Worker:
             self._call(function)
         wire = Wire.connect(path)
         try:
-            wire.send({"type": "hello", "wire": VERSION, "language": "python " + platform.python_version(),
-                       "ahead": self._ahead})
+            hello: Head = {"type": "hello", "wire": VERSION, "language": "python " + platform.python_version(),
+                           "ahead": self._ahead}
+            if self._uses is not None:
+                hello["uses"] = self._uses
+            wire.send(hello)
             self._work(wire)
         finally:
             for function in self._on_stop:
@@ -115,10 +130,16 @@ class Worker:
             return Failed(f"{type(error).__name__}: {error}")
 
     def state_keys(self, message: Message) -> List[str]:
-        return [] if self._state is None else list(self._state(message))
+        keys = [] if self._state is None else list(self._state(message))
+        for key in keys:
+            if not 1 <= len(key.encode("utf-8")) <= 255:
+                raise ValueError(f"a key of the state is not 1 to 255 bytes: {key[:60]!r}")
+        return keys
 
     def _asked_to_stop(self, number: int, frame: Any) -> None:
         self._stopping = True
+        if self._waiting:
+            raise _AskedToStop
 
     def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         result = function(*arguments)
@@ -129,10 +150,18 @@ class Worker:
         return self._loop.run_until_complete(result)
 
     def _work(self, wire: Wire) -> None:
-        while not self._stopping:
-            frame = wire.receive()
+        while True:
+            try:
+                self._waiting = True
+                frame = None if self._stopping else self._next(wire)
+                self._waiting = False
+                if frame is None and not self._stopping:
+                    return
+            except _AskedToStop:
+                frame = None
+            self._waiting = False
             if frame is None:
-                return
+                break
             head, body = frame
             kind = head.get("type")
             if kind == "message":
@@ -142,8 +171,20 @@ class Worker:
             elif kind == "stop":
                 break
             elif kind not in ("hello", "accepted", "noted"):
-                wire.send({"type": "error", "why": f"a frame of the kind {kind!r} is not known"})
+                print(f"a frame of the type {kind!r} is not known", file=sys.stderr)
         wire.send({"type": "bye"})
+        wire.end()
+        try:
+            while self._unsettled > 0 and self._next(wire) is not None:  # a verdict must not meet a closed connection
+                pass
+        except OSError:
+            pass
+
+    def _next(self, wire: Wire) -> Optional[Tuple[Head, bytes]]:
+        frame = self._later.popleft() if self._later else wire.receive()
+        if frame is not None and frame[0].get("type") in ("accepted", "refused"):
+            self._unsettled -= 1
+        return frame
 
     def _handle(self, wire: Wire, head: Head, body: bytes) -> None:
         number = str(head["number"])
@@ -155,19 +196,28 @@ class Worker:
             return self._send(wire, number, Failed(f"{type(error).__name__}: {error}"))
         if keys:
             wire.send({"type": "need", "number": number, "keys": keys})
-            values, raw = self._await_state(wire, number)
+            told = self._await_state(wire, number)
+            if told is None:
+                return None
+            values, raw = told
             message.state = {key: None if place is None else raw[place[0] : place[0] + place[1]]
                              for key, place in values.items()}
-        self._send(wire, number, self.answer(message))
+        answer = self.answer(message)
+        message._progress = None
+        self._send(wire, number, answer)
 
-    @staticmethod
-    def _await_state(wire: Wire, number: str) -> Any:
+    def _await_state(self, wire: Wire, number: str) -> Any:
         while True:
             frame = wire.receive()
             if frame is None:
                 raise WireError("the connection ended before the state came")
-            if frame[0].get("type") == "state" and frame[0].get("number") == number:
+            kind, of = frame[0].get("type"), frame[0].get("number")
+            if kind == "state" and of == number:
                 return frame[0]["values"], frame[1]
+            if kind == "refused" and of == number:  # a key that is none: the attempt has failed
+                print(f"tenure refused the keys of {number}: {frame[0].get('why')}", file=sys.stderr)
+                return None
+            self._later.append(frame)
 
     @staticmethod
     def _message_of(wire: Wire, number: str, head: Head, body: bytes) -> Message:
@@ -191,15 +241,15 @@ class Worker:
 
     def _send(self, wire: Wire, number: str, answer: Any) -> None:
         pieces = Pieces()
+        self._unsettled += 1
         try:
             head = head_of(answer, pieces)
-        except Exception as error:  # a value that cannot be sent is a failed attempt that names it
-            pieces = Pieces()
-            head = head_of(Failed(str(error)), pieces)
-        try:
             wire.send({"type": "answer", "number": number, **head}, pieces.joined())
-        except WireError as error:
-            wire.send({"type": "answer", "number": number, "outcome": "failed", "why": str(error)})
+        except OSError:
+            raise
+        except Exception as error:  # a value that cannot be sent is a failed attempt that names it
+            why = str(error).encode("utf-8", "replace").decode("utf-8")[:_LONGEST_REASON]
+            wire.send({"type": "answer", "number": number, "outcome": "failed", "why": why})
 
 
 def head_of(answer: Any, pieces: Pieces) -> Head:
@@ -218,6 +268,9 @@ def head_of(answer: Any, pieces: Pieces) -> Head:
 
 def _effects_of(done: Done, pieces: Pieces) -> List[Head]:
     effects: List[Head] = []
+    for name in ("sql", "send", "cancel", "reschedule", "erase"):
+        if isinstance(getattr(done, name), (str, bytes)) or not isinstance(getattr(done, name), Iterable):
+            raise TypeError(f"{name}= takes a list")
     for each in done.sql:
         if not isinstance(each, Sql):
             raise TypeError("sql= takes what tenure.sql() makes")

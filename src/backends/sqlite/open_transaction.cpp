@@ -1,5 +1,7 @@
 #include "backends/sqlite/open_transaction.hpp"
 
+#include <sqlite3.h>
+
 #include "backends/sqlite/driver.hpp"
 #include "backends/sqlite/user_sql.hpp"
 #include "base/assert.hpp"
@@ -43,6 +45,16 @@ Result<void> OpenTransaction::write(std::string_view sql, std::span<const SqlPar
   // A statement that failed has changed nothing.
   if (!rows && isWithoutPoint) mark_ = Mark::wanted;
   return rows ? Result<void>{} : rows.error();
+}
+
+Result<std::int64_t> OpenTransaction::touch(std::string_view sql, std::span<const SqlParameter> parameters) {
+  sqlite3* db = driver_.connection().handle();
+  const int before = sqlite3_total_changes(db);
+  const Result<std::vector<SqlRow>> rows = execute(sql, parameters);
+  if (!rows) return rows.error();
+  if (onlyReads(driver_.connection(), sql)) return static_cast<std::int64_t>(rows->size());
+  // A statement that changes no row leaves the count of the one before it.
+  return sqlite3_total_changes(db) == before ? 0 : sqlite3_changes(db);
 }
 
 Result<void> OpenTransaction::check(std::string_view sql, std::span<const SqlParameter> parameters) {

@@ -24,6 +24,7 @@ class OpenTransaction final : public storage::ISqlTransaction {
   Result<void> status() const override;
   Result<std::vector<SqlRow>> execute(std::string_view sql, std::span<const SqlParameter> parameters) override;
   Result<void> write(std::string_view sql, std::span<const SqlParameter> parameters) override;
+  Result<std::int64_t> touch(std::string_view sql, std::span<const SqlParameter> parameters) override;
   Result<void> check(std::string_view sql, std::span<const SqlParameter> parameters) override;
   Result<void> mark() override;
   Result<void> rollbackToMark() override;

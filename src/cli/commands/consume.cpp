@@ -5,6 +5,7 @@
 #include "cli/options/consume_options.hpp"
 #include "cli/replica/early_signals.hpp"
 #include "cli/replica/replica_run.hpp"
+#include "cli/worker/worker_career.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -31,9 +32,9 @@ the environment, where our own passwords are not; a header such as trace-id is
 TENURE_HEADER_TRACE_ID (at most 32 KiB of them). With TENURE_ELECTION, TENURE_GENERATION and
 TENURE_TOKEN it can fence its own writes (docs/guides/fence.md). It may run for as long as it takes,
 unless --execute-limit is given; one that runs for a minute is told as handler_slow. Each line that
-it writes is an event of the log (command_said), cut to 4 KiB, at most 256 KiB a message; --output
-inherit leaves its output as it is. What it says last on standard error is kept as the attempt's
-reason. Its exit code:
+it writes is an event of the log (command_said), cut at 3,500 bytes, at most 256 KiB a message;
+--output inherit leaves its output as it is. What it says last on standard error is kept as the
+attempt's reason. Its exit code:
    0  done
   65  rejected: a dead letter at once, no attempt could help (EX_DATAERR)
   75  again later, not counted as a failed attempt (EX_TEMPFAIL)
@@ -43,6 +44,14 @@ reason. Its exit code:
 What is put off without end, 30 times or for 10 minutes, is told as message_stuck in the log.
 The command dies with its term. What it does outside can happen twice: make it idempotent, or let it
 check the token.
+
+--worker starts a command once, with --lanes once for each lane, and hands it the messages over a
+socket. It answers each with statements, messages to send and state to keep, which are committed
+in the transaction that also acknowledges the message and checks the fence: their effect happens
+exactly once. In Python, Node and Go that takes ten lines (docs/guides/python.md); other languages
+have docs/reference/wire.md. A worker may think for as long as it takes, unless --execute-limit is
+given, and what it writes is told as of a command. One that dies is started again, and the term
+goes on.
 
 A message that blocks (--on-dead block) is shown by `tenure queue failing` and `tenure status
 --queue`. What is rejected never does.
@@ -85,7 +94,7 @@ tenure consume --zookeeper zk1:2181,zk2:2181 --election mails --queue sqlite:mai
 
 /// All effects of --sql are in the store, where the claim is the barrier. A command may have effects elsewhere.
 std::optional<std::chrono::milliseconds> barrierOf(const ConsumeOptions& options) {
-  return options.exec.empty() ? std::optional(std::chrono::milliseconds{0}) : std::nullopt;
+  return options.sql.empty() ? std::nullopt : std::optional(std::chrono::milliseconds{0});
 }
 
 /// What replicas must agree on beside their consumer's options.
@@ -120,10 +129,18 @@ Result<Settings> settingsOf(const ConsumeOptions& options) {
   return settings;
 }
 
-/// Makes the handler; `emit` tells events of the replica.
-using MakeHandler = std::function<Handler(const Emitter& emit)>;
+/// What a replica does with its messages.
+struct Work {
+  /// What outlives the consumer, and tells the replica's events.
+  std::function<std::shared_ptr<void>(const Emitter&)> start = [](const auto&) { return nullptr; };
+  std::function<std::unique_ptr<Consumer>(ReplicaRun&, const Backend::Ends&, const ConsumerOptions&, const Emitter&)>
+      consumerOf;
+  /// The consumer's career, or one around it.
+  std::function<std::unique_ptr<ILeaderCareer>(Consumer&, const Backend::Ends&)> careerOf{};
+  std::function<Result<void>(const Backend::Ends&)> check = [](const auto&) { return Result<void>{}; };
+};
 
-Exit runReplica(const ConsumeOptions& options, Settings settings, const MakeHandler& makeHandler) {
+Exit runReplica(const ConsumeOptions& options, Settings settings, const Work& work) {
   ReplicaRun replica(options.replica, settings.candidate, options.statusFile,
                      QueueGauge::Place{.queue = settings.wiring.queue,
                                        .keepsEffects = settings.wiring.isOneDatabase(),
@@ -136,16 +153,35 @@ Exit runReplica(const ConsumeOptions& options, Settings settings, const MakeHand
     reload(options.replica, settings.candidate.election, replica.log());
     reload(options.flow, settings.candidate.election, limits, replica.log());
   };
-  const Handler handler = makeHandler(Emitter(replica.events(), systemClock(), settings.candidate.election));
-  Consumer consumer(*ends.source, *ends.store, replica.counted(handler), settings.consumer, replica.events());
-  SqlCareer checked(consumer, *ends.store, options.sql);
-  // A slip in the statement is told at once. Later the replica is only not ready, for the table may be on its way.
-  if (const auto fits = options.sql.empty() ? Result<void>{} : checkStatement(*ends.store, options.sql);
-      !fits && fits.error().is(Errc::configurationRefused))
+  const Emitter emit(replica.events(), systemClock(), settings.candidate.election);
+  const std::shared_ptr<void> started = work.start(emit);
+  const std::unique_ptr<Consumer> consumer = work.consumerOf(replica, ends, settings.consumer, emit);
+  // A slip is told at once. Later the replica is only not ready, for what is missing may be on its way.
+  if (const Result<void> fits = work.check(ends); !fits && fits.error().is(Errc::configurationRefused))
     return refuse("", fits.error());
   ends.store->release();
-  ILeaderCareer& career = options.sql.empty() ? static_cast<ILeaderCareer&>(consumer) : checked;
+  const std::unique_ptr<ILeaderCareer> around = work.careerOf ? work.careerOf(*consumer, ends) : nullptr;
+  ILeaderCareer& career = around ? *around : *consumer;
   return replica.run(settings.candidate, career, settings.consumer.limits);
+}
+
+using MakeHandler = std::function<Handler(const Emitter& emit)>;
+
+Work workOf(const MakeHandler& makeHandler) {
+  return {.consumerOf = [makeHandler](ReplicaRun& replica, const Backend::Ends& ends, const ConsumerOptions& options,
+                                      const Emitter& emit) {
+    return std::make_unique<Consumer>(*ends.source, *ends.store, replica.counted(makeHandler(emit)), options,
+                                      replica.events());
+  }};
+}
+
+Exit runStatement(const ConsumeOptions& options, Settings settings) {
+  Work work = workOf([&](const auto&) { return makeSqlHandler(options.sql); });
+  work.careerOf = [&](Consumer& consumer, const Backend::Ends& ends) {
+    return std::make_unique<SqlCareer>(consumer, *ends.store, options.sql);
+  };
+  work.check = [&](const Backend::Ends& ends) { return checkStatement(*ends.store, options.sql); };
+  return runReplica(options, std::move(settings), work);
 }
 
 ExecSettings execSettingsOf(const ConsumeOptions& options, const Wiring& wiring) {
@@ -160,28 +196,87 @@ ExecSettings execSettingsOf(const ConsumeOptions& options, const Wiring& wiring)
   return exec;
 }
 
-Exit runCommands(const ConsumeOptions& options, Settings settings) {
-  if (const auto found = lookUpCommand(options.exec); !found) return refuse("--exec", found.error());
+/// A replica that starts commands.
+Exit runCommands(const std::string& option, const std::string& command, Settings settings,
+                 const std::function<Exit(const Supervisor&, Settings)>& run) {
+  if (const auto found = lookUpCommand(command); !found) return refuse(option, found.error());
   // And whenever it is next in line: what was there may be gone by then.
-  settings.consumer.prepare = [command = options.exec](const std::stop_token&) { lookUpCommand(command).value(); };
+  settings.consumer.prepare = [command](const std::stop_token&) { lookUpCommand(command).value(); };
   const auto supervisor = Supervisor::start(settings.wiring.secretVariables());  // a fork: before any thread
-  if (!supervisor) return refuse("--exec", supervisor.error());
+  if (!supervisor) return refuse(option, supervisor.error());
   settings.candidate.lastWill.childrenGone = supervisor->childrenGone();
   settings.candidate.lastWill.nothingRuns = [&supervisor] { return supervisor->nothingRuns(); };
-  const ExecSettings exec = execSettingsOf(options, settings.wiring);
-  const Exit exit = runReplica(options, std::move(settings),
-                               [&](const Emitter& emit) { return makeExecHandler(*supervisor, exec, emit); });
+  const Exit exit = run(*supervisor, std::move(settings));
   // Nothing is wrong with the configuration: a restart mends it, and a supervisor should try.
   return exit == Exit::configuration && supervisor->isGone() ? Exit::hung : exit;
 }
 
+Exit runCommandEach(const ConsumeOptions& options, const Supervisor& supervisor, Settings settings) {
+  const ExecSettings exec = execSettingsOf(options, settings.wiring);
+  return runReplica(options, std::move(settings),
+                    workOf([&](const Emitter& emit) { return makeExecHandler(supervisor, exec, emit); }));
+}
+
+/// By the names that an answer has for them.
+std::vector<std::string> effectsOf(const Backend& store) {
+  std::vector<std::string> effects{"put", "erase"};
+  if (store.hasSql()) effects.emplace_back("sql");
+  if (store.isQueue()) effects.insert(effects.end(), {"send", "cancel", "reschedule"});
+  return effects;
+}
+
+worker::PoolSettings poolSettingsOf(const ConsumeOptions& options, const Settings& settings) {
+  const Backend& store = settings.wiring.storeBackend();
+  worker::PoolSettings pool{
+      .worker = {.command = options.worker, .environment = store.environment(), .effects = effectsOf(store)},
+      .limit = options.executeLimit};
+  pool.worker.environment.emplace_back("TENURE_STORE", options.wiring.storeUrl());
+  pool.worker.environment.emplace_back("TENURE_ELECTION", settings.candidate.election.value);
+  const std::size_t lanes = std::max<std::size_t>(options.tuning.ordering.lanes, 1);
+  pool.processes = options.workerProcesses.value_or(lanes);
+  return pool;
+}
+
+/// A worker that is quick to start is greeted before its replica contends; one that is not keeps it from being ready.
+constexpr std::chrono::seconds firstGreeting{3};
+
+Exit runWorkers(const ConsumeOptions& options, const Supervisor& supervisor, Settings settings) {
+  worker::WorkerPool* pool = nullptr;  // owned where it was started
+  const worker::PoolSettings poolSettings = poolSettingsOf(options, settings);
+  Work work;
+  work.start = [&](const Emitter& emit) {
+    auto started = std::make_shared<worker::WorkerPool>(
+        supervisor, poolSettings, [emit](EventBody said, FencingToken token) { emit(std::move(said), token); });
+    pool = started.get();
+    return started;
+  };
+  work.consumerOf = [&](ReplicaRun& replica, const Backend::Ends& ends, const ConsumerOptions& consumer,
+                        const Emitter&) {
+    replica.countHandlers();
+    const Consumer::ByValues handlers{[&](std::size_t lane) { return replica.counted(pool->seatFor(lane)); }};
+    return std::make_unique<Consumer>(*ends.source, *ends.store, handlers, consumer, replica.events());
+  };
+  work.careerOf = [&](Consumer& consumer, const auto&) {
+    return std::make_unique<worker::WorkerCareer>(consumer, *pool);
+  };
+  work.check = [&](const auto&) { return pool->areReady(BootClock::now() + firstGreeting); };
+  return runReplica(options, std::move(settings), work);
+}
+
 Exit consume(const ConsumeOptions& options) {
   const EarlySignals untilTheCandidateRuns;
-  if (options.sql.empty() == options.exec.empty()) return wrongUsage("give either --sql STATEMENT or --exec COMMAND");
+  const int works = !options.sql.empty() + !options.exec.empty() + !options.worker.empty();
+  if (works != 1) return wrongUsage("give one of --sql STATEMENT, --exec COMMAND and --worker COMMAND");
   auto settings = settingsOf(options);
   if (!settings) return refuse("", settings.error());
-  if (!options.exec.empty()) return runCommands(options, *std::move(settings));
-  return runReplica(options, *std::move(settings), [&](const auto&) { return makeSqlHandler(options.sql); });
+  if (!options.sql.empty()) return runStatement(options, *std::move(settings));
+  if (!options.exec.empty())
+    return runCommands("--exec", options.exec, *std::move(settings), [&](const auto& supervisor, Settings all) {
+      return runCommandEach(options, supervisor, std::move(all));
+    });
+  return runCommands("--worker", options.worker, *std::move(settings), [&](const auto& supervisor, Settings all) {
+    return runWorkers(options, supervisor, std::move(all));
+  });
 }
 
 }  // namespace

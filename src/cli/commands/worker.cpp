@@ -11,13 +11,10 @@
 #include "cli/input/line_reader.hpp"
 #include "cli/options/options.hpp"
 #include "cli/output/content_page.hpp"
-#include "cli/worker/worker_process.hpp"
+#include "cli/worker/worker_pool.hpp"
 
 namespace tenure::cli {
 namespace {
-
-using worker::Answer;
-using worker::Effect;
 
 struct TestOptions {
   std::string command;
@@ -57,26 +54,26 @@ std::string shown(const SqlValue& value) {
 }
 
 struct EffectLine {
-  std::string operator()(const worker::SqlEffect& sql) const {
+  std::string operator()(const SqlEffect& sql) const {
     std::string line = "sql         " + printable(sql.statement);
     for (const auto& [name, value] : sql.parameters) line += "  " + escaped(name) + "=" + shown(value);
     return line + (sql.rows ? "  rows=" + std::to_string(*sql.rows) : "");
   }
-  std::string operator()(const worker::SendEffect& sent) const {
+  std::string operator()(const SendEffect& sent) const {
     std::string line = "send        " + escaped(sent.queue) + "  " + escaped(sent.message.id.value);
     if (!sent.message.group.value.empty()) line += "  group=" + escaped(sent.message.group.value);
     if (sent.message.deliverAt) line += "  at " + formatWallTime(*sent.message.deliverAt);
     if (sent.delay) line += "  in " + formatDuration(*sent.delay);
     return line + "  \"" + escaped(sent.message.body, 60) + "\"";
   }
-  std::string operator()(const worker::CancelEffect& cancel) const { return "cancel      " + escaped(cancel.id.value); }
-  std::string operator()(const worker::RescheduleEffect& moved) const {
+  std::string operator()(const CancelEffect& cancel) const { return "cancel      " + escaped(cancel.id.value); }
+  std::string operator()(const RescheduleEffect& moved) const {
     return "reschedule  " + escaped(moved.id.value) + "  " + formatWallTime(moved.at);
   }
-  std::string operator()(const worker::PutEffect& put) const {
+  std::string operator()(const PutEffect& put) const {
     return "put         " + escaped(put.key) + "  \"" + escaped(put.value, 60) + "\"";
   }
-  std::string operator()(const worker::EraseEffect& erase) const { return "erase       " + escaped(erase.key); }
+  std::string operator()(const EraseEffect& erase) const { return "erase       " + escaped(erase.key); }
 };
 
 const char* nameOf(Outcome::Kind kind) noexcept {
@@ -107,8 +104,8 @@ class TestState {
   }
   void take(const Answer& answer) {
     for (const Effect& effect : answer.effects) {
-      if (const auto* put = std::get_if<worker::PutEffect>(&effect)) values_[put->key] = put->value;
-      if (const auto* erase = std::get_if<worker::EraseEffect>(&effect)) values_.erase(erase->key);
+      if (const auto* put = std::get_if<PutEffect>(&effect)) values_[put->key] = put->value;
+      if (const auto* erase = std::get_if<EraseEffect>(&effect)) values_.erase(erase->key);
     }
   }
 
@@ -116,8 +113,22 @@ class TestState {
   std::map<std::string, std::string> values_;
 };
 
+/// Errors: unavailable  the worker has ended, or does not speak as it should.
+Result<Answer> answerTo(IAnswerer& worker, const Message& message, const TestState& state) {
+  worker.give({{message.position}, std::make_shared<const Message>(message), 1});
+  for (;;) {
+    for (Reply& reply : worker.await(BootClock::now() + std::chrono::seconds{1}, {})) {
+      if (auto* answered = std::get_if<Answered>(&reply)) return std::move(answered->answer);
+      if (const auto* lost = std::get_if<GivenLost>(&reply)) return Error{Errc::unavailable, lost->why};
+      StateValues values;
+      for (std::string& key : std::get<StateNeeded>(reply).keys) values.emplace_back(key, state.at(key));
+      worker.tell({message.position}, values);
+    }
+  }
+}
+
 /// Each message of standard input.
-Exit handAll(worker::WorkerProcess& process) {
+Exit handAll(IAnswerer& worker) {
   const LineMessages lines{LineFormat::jsonl};
   LineReader reader(STDIN_FILENO, lines.longestLine());
   TestState state;
@@ -134,13 +145,8 @@ Exit handAll(worker::WorkerProcess& process) {
       continue;
     }
     const Message message{*read, systemClock().wallNow(), (*line)->number};
-    const Result<Answer> answer = process.hand({message, 1, 1}, [&](const std::string& key) { return state.at(key); });
-    if (!answer && answer.error().is(Errc::unavailable)) return refuse("", answer.error());
-    if (!answer) {
-      std::cout << escaped(message.id.value) << "  failed  " << escaped(answer.error().detail) << std::endl;
-      all = Exit::badInput;
-      continue;
-    }
+    const Result<Answer> answer = answerTo(worker, message, state);
+    if (!answer) return refuse("", answer.error());
     print(message, *answer);
     state.take(*answer);
     const bool isWell = answer->outcome.kind == Outcome::Kind::done || answer->outcome.kind == Outcome::Kind::skip;
@@ -152,16 +158,16 @@ Exit test(const TestOptions& options) {
   if (const auto found = lookUpCommand(options.command); !found) return refuse("", found.error());
   const auto supervisor = Supervisor::start();  // a fork: before any thread
   if (!supervisor) return refuse("", supervisor.error());
-  const auto said = [](const EventBody& event) {
+  const auto said = [](const EventBody& event, FencingToken) {
     if (const auto* line = event.as<CommandSaid>()) std::cerr << line->stream << ": " << printable(line->line) << "\n";
     if (const auto* cut = event.as<CommandOutputCut>())
       std::cerr << cut->bytes << " bytes of its output are left out\n";
   };
-  auto process = worker::WorkerProcess::start(*supervisor, {.command = options.command}, said);
-  if (!process) return refuse("", process.error());
-  const Exit exit = handAll(**process);
-  (*process)->stop();
-  return exit;
+  const worker::WorkerSettings settings{.command = options.command,
+                                        .effects = {"sql", "send", "cancel", "reschedule", "put", "erase"}};
+  worker::WorkerPool pool(*supervisor, {.worker = settings}, said);
+  if (const Result<void> started = pool.hasStarted(); !started) return refuse("", started.error());
+  return handAll(*pool.seatFor(0));
 }
 
 }  // namespace

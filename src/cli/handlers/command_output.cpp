@@ -48,7 +48,19 @@ void CommandOutput::tellLine(OutputStream stream, Line& line) {
 void CommandOutput::end() {
   for (const OutputStream stream : {OutputStream::standard, OutputStream::error})
     if (Line& line = lineOf(stream); !line.text.empty()) tellLine(stream, line);
-  if (leftOut_ > 0) tell_(CommandOutputCut{message_, static_cast<std::int64_t>(leftOut_)});
+  tellLeftOut();
+}
+
+void CommandOutput::turnTo(std::string message) {
+  if (message == message_) return;
+  tellLeftOut();
+  message_ = std::move(message);
+  told_ = 0;
+}
+
+void CommandOutput::tellLeftOut() {
+  if (const std::size_t bytes = std::exchange(leftOut_, 0); bytes > 0)
+    tell_(CommandOutputCut{message_, static_cast<std::int64_t>(bytes)});
 }
 
 }  // namespace tenure::cli

@@ -1,6 +1,5 @@
-/// What the command of one message says, as events of its own: a line an event, cut to what fits into a line of the log
-/// (4 KiB with all that stands beside it), at most 256 KiB a message; the rest is counted (CommandOutputCut). So no
-/// command can forge an event, or flood the log.
+/// What a command says, as events of its own: a line an event, cut at 3,500 bytes as a log shows them, at most 256 KiB
+/// a message; the rest is counted (CommandOutputCut). So no command can forge an event, or flood the log.
 #pragma once
 
 #include <array>
@@ -26,6 +25,8 @@ class CommandOutput {
   CommandOutput(std::string message, Tell tell) : message_(std::move(message)), tell_(std::move(tell)) {}
 
   void take(OutputStream stream, std::string_view bytes);
+  /// From now on another message is in the command's hand; a line that has begun is that one's.
+  void turnTo(std::string message);
   /// Tells what is left: lines without an end, and how much was left out.
   void end();
 
@@ -41,7 +42,9 @@ class CommandOutput {
   void tellLine(OutputStream stream, Line& line);
   Line& lineOf(OutputStream stream) noexcept { return lines_[static_cast<std::size_t>(stream)]; }
 
-  const std::string message_;
+  void tellLeftOut();
+
+  std::string message_;
   const Tell tell_;
   std::array<Line, 2> lines_;
   std::size_t told_ = 0;

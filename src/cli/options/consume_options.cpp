@@ -33,8 +33,16 @@ const Choices<CommandOutputTo> outputs{
 
 Options workRows(ConsumeOptions& options) {
   return {
-      {"--sql", text(options.sql, "STATEMENT"), "The statement that is run for each message", {.excludes = {"--exec"}}},
-      {"--exec", text(options.exec, "COMMAND"), "The command that is run for each message", {}},
+      {"--sql",
+       text(options.sql, "STATEMENT"),
+       "The statement that is run for each message",
+       {.excludes = {"--exec", "--worker"}}},
+      {"--exec", text(options.exec, "COMMAND"), "The command that is run for each message", {.excludes = {"--worker"}}},
+      {"--worker", text(options.worker, "COMMAND"), "The command that is started once, and answers each message", {}},
+      {"--worker-processes",
+       count(options.workerProcesses, Range<std::size_t>{1, 64}),
+       "How many processes of the worker are started; without it one, and with --lanes one for each lane",
+       {.idle = {{"without --worker", [&options] { return options.worker.empty(); }}}}},
       {"--consumer",
        valid(options.consumer, "NAME", parseElectionName, "the election's name"),
        "The name under which idempotency keys, attempts and dead letters are kept",
@@ -47,7 +55,8 @@ Options workRows(ConsumeOptions& options) {
        choice(options.tuning.whenAsked, manners, "MANNER"),
        "What a handover or a stop does to a command that runs",
        {.field = "ConsumerOptions::whenAsked",
-        .idle = {{"without --exec", [&options] { return options.exec.empty(); }}}}},
+        .idle = {{"without --exec or --worker",
+                  [&options] { return options.exec.empty() && options.worker.empty(); }}}}},
       {"--output",
        choice(options.output, outputs, "WHERE"),
        "Where the output of commands goes",
@@ -169,19 +178,19 @@ Options coalescingRows(ConsumerOptions& tuning) {
 }  // namespace
 
 std::vector<Group> ConsumeOptions::groups() {
-  return {
-      {"Queue and store", wiring.rows()},
-      {"Work", workRows(*this)},
-      {"Election", replica.election.rows()},
-      {"Replica", replica.rows("half the session timeout, as negotiated; 0s with --sql")},
-      {"Pace", joined(joined(lanesRows(tuning), paceRows(*this)),
-                      joined(limitRows(executeLimitRow(duration(executeLimit, limits::phase, "1m; none with --exec")),
-                                       tuning, limits),
-                             flow.rows()))},
-      {"Failures", joined(failureRows(tuning), {replica.stuckRow()})},
-      {"What is kept", memoryRows(*this)},
-      {"Numbered messages", numberRows(tuning)},
-      {"Coalescing", coalescingRows(tuning)}};
+  return {{"Queue and store", wiring.rows()},
+          {"Work", workRows(*this)},
+          {"Election", replica.election.rows()},
+          {"Replica", replica.rows("half the session timeout, as negotiated; 0s with --sql")},
+          {"Pace", joined(joined(lanesRows(tuning), paceRows(*this)),
+                          joined(limitRows(executeLimitRow(duration(executeLimit, limits::phase,
+                                                                    "1m; none with --exec or --worker")),
+                                           tuning, limits),
+                                 flow.rows()))},
+          {"Failures", joined(failureRows(tuning), {replica.stuckRow()})},
+          {"What is kept", memoryRows(*this)},
+          {"Numbered messages", numberRows(tuning)},
+          {"Coalescing", coalescingRows(tuning)}};
 }
 
 namespace {

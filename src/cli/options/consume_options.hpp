@@ -34,6 +34,8 @@ struct ConsumeOptions {
   WiringOption wiring;
   std::string sql;
   std::string exec;
+  std::string worker;
+  std::optional<std::size_t> workerProcesses;  // nullopt: one, or one a lane
   std::string consumer;
   std::string statusFile;
   FlowOption flow;

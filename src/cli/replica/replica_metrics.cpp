@@ -29,6 +29,10 @@ std::unique_ptr<IMessageSink> ReplicaMetrics::counted(std::unique_ptr<IMessageSi
   return std::make_unique<CountedSink>(std::move(sink), metrics_);
 }
 
+std::unique_ptr<IAnswerer> ReplicaMetrics::counted(std::unique_ptr<IAnswerer> answerer) {
+  return telemetry::counted(metrics_, std::move(answerer));
+}
+
 Handler ReplicaMetrics::counted(Handler handler) { return telemetry::counted(metrics_, std::move(handler)); }
 
 }  // namespace tenure::cli

@@ -36,6 +36,9 @@ class ReplicaMetrics final : public IEventSink {
   }
   /// The same handler, its runs counted. Borrows this. Before the first term.
   Handler counted(Handler handler);
+  void countHandlers() { metrics_.countHandlers(); }
+  /// After countHandlers().
+  std::unique_ptr<IAnswerer> counted(std::unique_ptr<IAnswerer> answerer);
   /// The same sink, for a relay: while messages are sent to it, something is in hand. Borrows this.
   std::unique_ptr<IMessageSink> counted(std::unique_ptr<IMessageSink> sink);
   /// Before the first term.

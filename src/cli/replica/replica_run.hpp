@@ -16,6 +16,7 @@
 #include "places/backend.hpp"
 #include "telemetry/status_board.hpp"
 #include "tenure/candidate.hpp"
+#include "tenure/spi/answers.hpp"
 #include "tenure/spi/source.hpp"
 
 namespace tenure::cli {
@@ -59,6 +60,13 @@ class ReplicaRun {
   Exit run(const CandidateOptions& candidate, ILeaderCareer& career, const RateLimits* limits = nullptr);
   /// The same handler; its runs are counted where that is shown.
   Handler counted(Handler handler) { return metrics_ ? metrics_->counted(std::move(handler)) : handler; }
+  /// Shows the runs of handlers that answer with values. Before run().
+  void countHandlers() {
+    if (metrics_) metrics_->countHandlers();
+  }
+  std::unique_ptr<IAnswerer> counted(std::unique_ptr<IAnswerer> answerer) {
+    return metrics_ ? metrics_->counted(std::move(answerer)) : std::move(answerer);
+  }
   /// Shows the figures of a relay as well. Before run().
   void countPublications() {
     if (metrics_) metrics_->countPublications();

@@ -34,13 +34,14 @@ Result<std::string> bytesOf(const Frame& frame) {
 }
 
 Result<std::optional<Frame>> FrameReader::next() {
-  if (buffer_.size() < lengths) return std::optional<Frame>{};
-  const std::size_t head = numberAt(buffer_, 0);
-  const std::size_t body = numberAt(buffer_, 4);
+  const std::string_view bytes = std::string_view(buffer_).substr(from_);
+  if (bytes.size() < lengths) return std::optional<Frame>{};
+  const std::size_t head = numberAt(bytes, 0);
+  const std::size_t body = numberAt(bytes, 4);
   if (head + body > largestFrame) return tooLarge(head + body);
-  if (buffer_.size() < lengths + head + body) return std::optional<Frame>{};
-  Frame frame{buffer_.substr(lengths, head), buffer_.substr(lengths + head, body)};
-  buffer_.erase(0, lengths + head + body);
+  if (bytes.size() < lengths + head + body) return std::optional<Frame>{};
+  Frame frame{std::string(bytes.substr(lengths, head)), std::string(bytes.substr(lengths + head, body))};
+  from_ += lengths + head + body;
   if (!nlohmann::json::parse(frame.head, nullptr, false).is_object())
     return Error{Errc::invalidArgument, "the head of a frame is no JSON object"};
   return std::optional(std::move(frame));

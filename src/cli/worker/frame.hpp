@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "tenure/result.hpp"
 
@@ -29,17 +30,21 @@ Result<std::string> bytesOf(const Frame& frame);
 /// Takes frames out of what has arrived, in pieces of any size. Pure.
 class FrameReader {
  public:
-  void add(std::string_view bytes) { buffer_ += bytes; }
+  void add(std::string_view bytes) {
+    buffer_.erase(0, std::exchange(from_, 0));
+    buffer_ += bytes;
+  }
   /// Nullopt: the next one has not arrived in full.
   ///
   /// Errors:  payloadTooLarge   a frame is larger than that
   ///          invalidArgument   a head is no JSON object
   Result<std::optional<Frame>> next();
   /// Whether a part of a frame is left.
-  bool isEmpty() const noexcept { return buffer_.empty(); }
+  bool isEmpty() const noexcept { return from_ == buffer_.size(); }
 
  private:
   std::string buffer_;
+  std::size_t from_ = 0;  // what is before it was taken
 };
 
 }  // namespace tenure::cli::worker

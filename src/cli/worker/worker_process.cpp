@@ -12,108 +12,115 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
 #include "process/child.hpp"
-#include "tenure/version.hpp"
 
 namespace tenure::cli::worker {
 namespace {
 
 using namespace std::chrono_literals;
-using nlohmann::json;
 
-constexpr auto look = 50ms;           // whether the command has ended
-constexpr auto timeToEnd = 5s;        // from "stop" on
-constexpr auto longestSilence = 24h;  // of a worker that handles one message
+constexpr auto look = 50ms;  // whether the command has ended
 constexpr std::size_t atOnce = 64U << 10U;
 
 /// The service's own folder where it has one: other users may not look into that.
 std::string placeForSockets() {
   const char* runtime = std::getenv("RUNTIME_DIRECTORY");
-  if (runtime != nullptr && *runtime != '\0') return runtime;
+  if (runtime != nullptr && *runtime != '\0') return std::string(runtime, std::strcspn(runtime, ":"));
   std::error_code none;
   const std::filesystem::path temporary = std::filesystem::temp_directory_path(none);
   return none ? "/tmp" : temporary.string();
 }
 
-/// [from, length] of what it puts into the body.
-json pieceFor(std::string_view bytes, std::string& body) {
-  json place{body.size(), bytes.size()};
-  body += bytes;
-  return place;
-}
-
-/// Bytes as the wire has them in a head: a string where they are text, else a piece of the body.
-json textFor(std::string_view bytes, std::string& body) {
-  return isText(bytes) ? json(bytes) : json{{"bytes", pieceFor(bytes, body)}};
-}
-
-Frame frameOf(const json& head, std::string body = {}) {
-  return {head.dump(-1, ' ', false, json::error_handler_t::replace), std::move(body)};
-}
-
-json headOf(const Handed& handed, const std::string& number, std::string& body) {
-  const Message& message = handed.message;
-  json headers = json::array();
-  json sequence;
-  for (const auto& [name, value] : message.headers) {
-    if (name == numberHeader) sequence = value;
-    headers.push_back({textFor(name, body), textFor(value, body)});
-  }
-  json head{{"type", "message"},
-            {"number", number},
-            {"id", textFor(message.id.value, body)},
-            {"group", textFor(message.group.value, body)},
-            {"attempt", std::to_string(handed.attempt)},
-            {"token", std::to_string(handed.token)},
-            {"headers", std::move(headers)},
-            {"sequence", std::move(sequence)},
-            {"body", pieceFor(message.body, body)}};
-  if (message.enqueuedAt != WallTime{}) head["time"] = formatWallTime(message.enqueuedAt);
-  return head;
-}
-
-bool isOf(const json& head, const char* type) {
-  const auto found = head.find("type");
-  return found != head.end() && *found == type;
-}
-
-bool isNumbered(const json& head, const std::string& number) {
-  const auto found = head.find("number");
-  return found != head.end() && *found == number;
+int untilIn(BootTime until) {
+  const auto wait = std::chrono::ceil<std::chrono::milliseconds>(until - BootClock::now());
+  return static_cast<int>(std::clamp<std::int64_t>(wait.count(), 0, std::chrono::milliseconds{look}.count()));
 }
 
 }  // namespace
 
-WorkerProcess::WorkerProcess(const Supervisor& supervisor, WorkerSettings settings, CommandOutput::Tell said)
-    : supervisor_(supervisor), settings_(std::move(settings)), output_("", std::move(said)) {}
+WorkerProcess::WorkerProcess(const Supervisor& supervisor, WorkerSettings settings, Watch watch)
+    : supervisor_(supervisor),
+      settings_(std::move(settings)),
+      watch_(std::move(watch)),
+      output_("", [this](EventBody event) { watch_.said(std::move(event)); }) {}
 
 Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const Supervisor& supervisor, WorkerSettings settings,
-                                                            CommandOutput::Tell said) {
-  std::unique_ptr<WorkerProcess> worker(new WorkerProcess(supervisor, std::move(settings), std::move(said)));
+                                                            Watch watch, const std::stop_token& stop) {
+  std::unique_ptr<WorkerProcess> worker(new WorkerProcess(supervisor, std::move(settings), std::move(watch)));
   if (const Result<void> listening = worker->listen(); !listening) return listening.error();
-  worker->keeper_ = std::jthread([self = worker.get()](const std::stop_token& stop) {
-    ChildCommand command{
-        .arguments = shell(self->settings_.command), .environment = self->settings_.environment, .controlGroup = true};
-    command.environment.emplace_back("TENURE_WORKER_SOCKET", self->path_);
-    command.onOutput = [self](auto stream, auto bytes) { self->output_.take(stream, bytes); };
-    const Result<ChildEnd> end = runChild(self->supervisor_, command, {.stop = stop, .grace = 1'000ms});
-    self->output_.end();
-    self->how_ = end ? end->description() : end.error().message();
-    self->isOver_ = true;
-  });
-  if (const Result<void> greeted = worker->greet(); !greeted) return greeted.error();
+  worker->keeper_ = std::jthread([self = worker.get()](const std::stop_token& cut) { self->keep(cut); });
+  if (const Result<void> greeted = worker->greet(stop); !greeted) return greeted.error();
   return worker;
 }
 
 WorkerProcess::~WorkerProcess() {
-  keeper_.request_stop();
+  isKilled_ = true;
   if (keeper_.joinable()) keeper_.join();
-  std::error_code ignored;
-  if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+  removeFolder();
 }
+
+/// Runs the command to its end.
+void WorkerProcess::keep(const std::stop_token& cut) {
+  const SignalsBlocked untilItIsOver;
+  ChildCommand command{
+      .arguments = shell(settings_.command), .environment = settings_.environment, .controlGroup = true};
+  command.environment.emplace_back("TENURE_WORKER_SOCKET", path_);
+  command.onOutput = [this](auto stream, auto bytes) {
+    const std::lock_guard lock(outputMutex_);
+    output_.take(stream, bytes);
+  };
+  const auto until = [this] { return isKilled_ ? BootTime::min() : watch_.until(); };
+  Result<ChildEnd> end = runChild(supervisor_, command, {.stop = cut, .grace = 1'000ms, .until = until});
+  {
+    const std::lock_guard lock(outputMutex_);
+    output_.end();
+  }
+  const std::lock_guard lock(endMutex_);
+  end_ = std::move(end);
+}
+
+void WorkerProcess::turnTo(const std::string& message) {
+  const std::lock_guard lock(outputMutex_);
+  output_.turnTo(message);
+}
+
+void WorkerProcess::removeFolder() noexcept {
+  std::error_code ignored;
+  if (!folder_.empty()) std::filesystem::remove_all(std::exchange(folder_, {}), ignored);
+}
+
+// --- its end
+
+std::string WorkerProcess::how() const {
+  const std::lock_guard lock(endMutex_);
+  if (!end_) return {};
+  return *end_ ? (*end_)->description() : end_->error().message();
+}
+
+std::optional<ChildEnd> WorkerProcess::awaitEnd(BootTime until) {
+  for (;;) {
+    {
+      const std::lock_guard lock(endMutex_);
+      if (end_) return *end_ ? **end_ : ChildEnd{};
+    }
+    if (BootClock::now() >= until) return std::nullopt;
+    std::this_thread::sleep_for(1ms);
+  }
+}
+
+void WorkerProcess::partWith(BootTime until) {
+  while (BootClock::now() < until && write() && !awaitEnd(BootClock::now() + 5ms)) {
+  }
+}
+
+Error WorkerProcess::ended(const std::string& what) const {
+  const std::string end = how();
+  return {Errc::unavailable, end.empty() ? what : what + ": " + end};
+}
+
+// --- its connection
 
 Result<void> WorkerProcess::listen() {
   std::string folder = placeForSockets() + "/tenure-XXXXXX";
@@ -132,16 +139,13 @@ Result<void> WorkerProcess::listen() {
   return ::listen(listener_.get(), 1) == 0 ? Result<void>{} : failed("listen");
 }
 
-Error WorkerProcess::ended(const std::string& what) const {
-  return {Errc::unavailable, what + (isOver_ ? "; it ended: " + how_ : "")};
-}
-
-Result<void> WorkerProcess::accept(BootTime deadline) {
+Result<void> WorkerProcess::accept(BootTime deadline, const std::stop_token& stop) {
   for (;;) {
     pollfd waited{listener_.get(), POLLIN, 0};
-    if (poll(&waited, 1, static_cast<int>(look.count())) < 0 && errno != EINTR) return failed("poll");
+    if (poll(&waited, 1, untilIn(deadline)) < 0 && errno != EINTR) return failed("poll");
     if (waited.revents != 0) break;
-    if (isOver_) return ended("the worker did not connect");
+    if (!how().empty()) return ended("the worker has ended before it said hello");
+    if (stop.stop_requested()) return Error{Errc::cancelled, "the worker has not said hello yet"};
     if (BootClock::now() >= deadline)
       return Error{Errc::unavailable, "the worker did not connect to TENURE_WORKER_SOCKET in time"};
   }
@@ -153,125 +157,91 @@ Result<void> WorkerProcess::accept(BootTime deadline) {
   if (peer.uid != geteuid() && peer.uid != 0)
     return Error{Errc::unavailable, "another user has connected to the worker's socket"};
   listener_.close();
-  std::error_code ignored;
-  std::filesystem::remove_all(folder_, ignored);
+  removeFolder();
   return {};
 }
 
-Result<void> WorkerProcess::greet() {
+Result<void> WorkerProcess::greet(const std::stop_token& stop) {
   const BootTime deadline = BootClock::now() + settings_.greeting;
-  if (const Result<void> connected = accept(deadline); !connected) return connected;
-  if (const Result<void> sent = send(frameOf({{"type", "hello"}, {"wire", wireVersion}, {"version", TENURE_VERSION}}));
-      !sent)
-    return sent;
-  const Result<std::optional<Frame>> hello = receive(deadline);
-  if (!hello) return hello.error();
-  if (!*hello) return Error{Errc::unavailable, "the worker has not said hello in time"};
-  const json head = json::parse((*hello)->head);
-  if (!isOf(head, "hello")) return Error{Errc::unavailable, "the worker's first frame is no hello"};
-  if (head.value("wire", json{}) != json(wireVersion))
-    return Error{Errc::configurationRefused,
-                 "the worker speaks another version of the wire: expected " + std::to_string(wireVersion)};
-  const json language = head.value("language", json("of no language that it names"));
-  language_ = language.is_string() ? escaped(language.get<std::string>()) : "";
+  if (const Result<void> connected = accept(deadline, stop); !connected) return connected;
+  if (const Result<void> sent = send(helloOf(settings_.effects)); !sent) return sent;
+  for (;;) {
+    const Result<std::optional<Frame>> said = next();
+    if (!said) return said.error();
+    if (*said) {
+      Result<Hello> hello = helloIn(**said);
+      if (!hello && hello.error().is(Errc::configurationRefused)) return hello.error();
+      if (!hello) return Error{Errc::unavailable, hello.error().detail};
+      hello_ = *std::move(hello);
+      break;
+    }
+    if (BootClock::now() >= deadline) return Error{Errc::unavailable, "the worker has not said hello in time"};
+    if (stop.stop_requested()) return Error{Errc::cancelled, "the worker has not said hello yet"};
+    if (const Result<void> exchanged = exchange(-1, deadline); !exchanged) return exchanged;
+  }
+  for (const std::string& effect : hello_.uses)
+    if (std::ranges::find(settings_.effects, effect) == settings_.effects.end())
+      return Error{Errc::configurationRefused,
+                   "the worker uses the effect \"" + escaped(effect) + "\", which this store cannot take"};
   return {};
 }
 
 Result<void> WorkerProcess::send(const Frame& frame) {
-  const Result<std::string> bytes = bytesOf(frame);
+  Result<std::string> bytes = bytesOf(frame);
   if (!bytes) return bytes.error();
-  std::string_view rest = *bytes;
-  const BootTime deadline = BootClock::now() + settings_.greeting;
-  while (!rest.empty()) {
-    const ssize_t sent = ::send(connection_.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
-    if (sent > 0) rest.remove_prefix(static_cast<std::size_t>(sent));
-    if (sent > 0 || (sent < 0 && errno == EINTR)) continue;
-    if (sent < 0 && errno != EAGAIN) return ended("the worker's connection is broken");
-    pollfd waited{connection_.get(), POLLOUT, 0};
-    poll(&waited, 1, static_cast<int>(look.count()));
-    if (isOver_ || BootClock::now() >= deadline) return ended("the worker does not read");
+  if (sent_ == outbox_.size()) {
+    outbox_ = *std::move(bytes);
+    sent_ = 0;
+  } else {
+    outbox_ += *bytes;
   }
   return {};
 }
 
-Result<std::optional<Frame>> WorkerProcess::receive(BootTime deadline) {
+Result<void> WorkerProcess::exchange(int wake, BootTime until) {
+  if (const Result<void> written = write(); !written) return written;
+  const short wanted = unsent() > 0 ? POLLIN | POLLOUT : POLLIN;
+  std::array<pollfd, 2> waited{pollfd{connection_.get(), wanted, 0}, pollfd{wake, POLLIN, 0}};
+  if (poll(waited.data(), wake >= 0 ? 2 : 1, untilIn(until)) < 0 && errno != EINTR) return failed("poll");
+  if (waited[0].revents == 0) return {};
+  if (const Result<void> got = read(); !got) return got;
+  return write();
+}
+
+Result<void> WorkerProcess::write() {
+  while (unsent() > 0) {
+    const ssize_t sent = ::send(connection_.get(), outbox_.data() + sent_, unsent(), MSG_NOSIGNAL);
+    if (sent > 0) sent_ += static_cast<std::size_t>(sent);
+    if (sent > 0 || (sent < 0 && errno == EINTR)) continue;
+    if (sent < 0 && errno == EAGAIN) return {};
+    return {};  // what it said before it closed is read first
+  }
+  return {};
+}
+
+Result<void> WorkerProcess::read() {
   std::array<char, atOnce> bytes{};
-  for (;;) {
-    auto frame = frames_.next();
-    if (!frame) return Error{Errc::unavailable, "the worker does not speak as it should: " + frame.error().detail};
-    if (*frame) return frame;
-    const bool wasOver = isOver_;
+  for (std::size_t total = 0; total < largestFrame;) {
     const ssize_t got = recv(connection_.get(), bytes.data(), bytes.size(), 0);
     if (got > 0) {
       frames_.add({bytes.data(), static_cast<std::size_t>(got)});
+      total += static_cast<std::size_t>(got);
       continue;
     }
-    if (got == 0)
-      return ended(frames_.isEmpty() ? "the worker has closed its connection"
-                                     : "the worker's connection ends within a frame");
-    if (errno != EAGAIN && errno != EINTR) return ended("the worker's connection is broken");
-    if (wasOver) return ended("the worker is gone");
-    if (BootClock::now() >= deadline) return std::optional<Frame>{};
-    pollfd waited{connection_.get(), POLLIN, 0};
-    poll(&waited, 1, static_cast<int>(look.count()));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) return {};
+    static_cast<void>(awaitEnd(BootClock::now() + 200ms));  // to say how
+    if (got < 0) return ended("the worker's connection is broken");
+    return ended(frames_.isEmpty() ? "the worker has closed its connection"
+                                   : "the worker's connection ends within a frame");
   }
+  return {};
 }
 
-Result<void> WorkerProcess::answerNeed(const std::string& need, const StateOf& stateOf) {
-  const json head = json::parse(need);
-  const auto keys = head.find("keys");
-  if (keys == head.end() || !keys->is_array())
-    return Error{Errc::unavailable, "the worker does not speak as it should: \"need\" names no keys"};
-  std::string body;
-  json values = json::object();
-  for (const json& key : *keys) {
-    if (!key.is_string()) return Error{Errc::unavailable, "the worker does not speak as it should: a key is no string"};
-    const auto value = stateOf(key.get<std::string>());
-    values[key.get<std::string>()] = value ? pieceFor(*value, body) : json();
-  }
-  return send(frameOf({{"type", "state"}, {"number", head["number"]}, {"values", std::move(values)}}, std::move(body)));
-}
-
-Result<Answer> WorkerProcess::hand(const Handed& handed, const StateOf& stateOf) {
-  const std::string number = std::to_string(++next_);
-  std::string body;
-  const json message = headOf(handed, number, body);
-  if (const Result<void> sent = send(frameOf(message, std::move(body))); !sent) return sent.error();
-  for (;;) {
-    const Result<std::optional<Frame>> came = receive(BootClock::now() + longestSilence);
-    if (!came) return came.error();
-    if (!*came) return Error{Errc::unavailable, "the worker has not answered for a day"};
-    const json said = json::parse((*came)->head);
-    const bool isOfThis = isNumbered(said, number);
-    if (isOf(said, "progress") && isOfThis) {
-      if (const Result<void> noted = send(frameOf({{"type", "noted"}, {"number", number}})); !noted)
-        return noted.error();
-    } else if (isOf(said, "need") && isOfThis) {
-      if (const Result<void> told = answerNeed((*came)->head, stateOf); !told) return told.error();
-    } else if (isOf(said, "answer") && isOfThis) {
-      Result<Answer> answer = answerIn(**came, handed.message.id);
-      json verdict{{"type", answer ? "accepted" : "refused"}, {"number", number}};
-      if (!answer) verdict["why"] = answer.error().detail;
-      if (const Result<void> told = send(frameOf(verdict)); !told) return told.error();
-      return answer;
-    } else {
-      const std::string type = said.value("type", json()).dump();
-      return Error{Errc::unavailable, "the worker does not speak as it should: a frame of the kind " + escaped(type) +
-                                          (isOfThis ? "" : ", of a message that it does not have") +
-                                          ", while message " + number + " is in its hand"};
-    }
-  }
-}
-
-void WorkerProcess::stop() {
-  static_cast<void>(send(frameOf({{"type", "stop"}})));
-  const BootTime deadline = BootClock::now() + timeToEnd;
-  while (!isOver_ && BootClock::now() < deadline) {
-    const auto said = receive(BootClock::now() + look);
-    if (!said || (*said && isOf(json::parse((*said)->head), "bye"))) break;
-  }
-  connection_.close();
-  while (!isOver_ && BootClock::now() < deadline) std::this_thread::sleep_for(1ms);
+Result<std::optional<Frame>> WorkerProcess::next() {
+  auto frame = frames_.next();
+  if (!frame) return Error{Errc::unavailable, "the worker does not speak as it should: " + frame.error().detail};
+  return frame;
 }
 
 }  // namespace tenure::cli::worker

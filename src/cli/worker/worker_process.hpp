@@ -1,25 +1,25 @@
-/// A worker: a command that lives for many messages and answers each over a socket of its own.
+/// One life of a worker: a command that speaks over a socket of its own.
 ///
 ///     start      a socket in a folder of its own (0700), its path in TENURE_WORKER_SOCKET; the command is started
 ///     greet      one connection of this user is taken; then listener and path are gone; a hello from either side
-///     hand       one message, and what the worker asks meanwhile: state by its keys, progress
-///     stop       asked to end, and ended with all that it has started
+///     exchange   frames, in both directions, never waiting for the other end
+///     end        asked to, killed, or by itself; nothing that it has started is left then
 ///
-/// A worker's output is told line by line (command_output.hpp), its input is empty, and it ends with this object.
+/// What the worker prints is told line by line (command_output.hpp); its standard input is empty.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "cli/handlers/command_output.hpp"
-#include "cli/worker/answer.hpp"
-#include "cli/worker/frame.hpp"
+#include "cli/worker/wire.hpp"
 #include "process/descriptor.hpp"
 #include "process/supervisor.hpp"
 
@@ -28,68 +28,85 @@ namespace tenure::cli::worker {
 struct WorkerSettings {
   std::string command;  // run by /bin/sh
   std::vector<std::pair<std::string, std::string>> environment{};
+  std::vector<std::string> effects{};          // that the store can take
   std::chrono::milliseconds greeting{30'000};  // until it has to have said hello
-};
-
-/// What a worker is handed.
-struct Handed {
-  const Message& message;
-  int attempt = 1;
-  std::int64_t token = 0;
 };
 
 /// Threads: one, beside the one that keeps the command.
 class WorkerProcess {
  public:
-  /// The value of a key of the handlers' state; nullopt: there is none.
-  using StateOf = std::function<std::optional<std::string>(const std::string& key)>;
+  /// Called from another thread: until when it may run, and what it says.
+  struct Watch {
+    std::function<BootTime()> until;
+    CommandOutput::Tell said;
+  };
 
-  /// Starts the command, and returns when it has said hello. `said` is called from another thread.
+  /// Starts the command, and returns when it has said hello, or soon after a stop.
   ///
-  /// Errors:  unavailable          it ended, or said nothing in time, or no socket was to be had
-  ///          configurationRefused it speaks another version of the wire
+  /// Errors:  unavailable           it ended, or said nothing in time, or no socket was to be had
+  ///          configurationRefused  it needs an effect that the store cannot take
   static Result<std::unique_ptr<WorkerProcess>> start(const Supervisor& supervisor, WorkerSettings settings,
-                                                      CommandOutput::Tell said);
+                                                      Watch watch, const std::stop_token& stop);
   ~WorkerProcess();
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
-  /// As it greeted: "python 3.11.2"
-  const std::string& language() const noexcept { return language_; }
+  const Hello& hello() const noexcept { return hello_; }
 
-  /// Hands it one message and returns its answer.
+  /// Errors: payloadTooLarge.
+  Result<void> send(const Frame& frame);
+  /// Bytes that it has not taken yet.
+  std::size_t unsent() const noexcept { return outbox_.size() - sent_; }
+  /// Sends what it takes, and takes in what it says, until `until` or until `wake` is readable; -1: none.
   ///
-  /// Errors:  invalidArgument  the answer is none that can be used; the worker has been told, and goes on
-  ///          unavailable      it has ended, or does not speak as it should: it is of no use any more
-  Result<Answer> hand(const Handed& handed, const StateOf& stateOf);
+  /// Errors: unavailable  the connection is over, and how
+  Result<void> exchange(int wake, BootTime until);
+  /// Nullopt: none has arrived in full.
+  ///
+  /// Errors: unavailable  what has arrived is no frame
+  Result<std::optional<Frame>> next();
 
-  /// Asks it to end, and waits for that; then kills it.
-  void stop();
+  /// From now on what it prints is said of this message; escaped.
+  void turnTo(const std::string& message);
+  /// SIGTERM, and SIGKILL a second later, to it and all that it has started.
+  void cut() { keeper_.request_stop(); }
+  /// At once.
+  void kill() noexcept { isKilled_ = true; }
+  /// Waits for its end; nullopt: it goes on.
+  std::optional<ChildEnd> awaitEnd(BootTime until);
+  /// After the worker has closed its end: sends what is left, and lets it end by itself until then.
+  void partWith(BootTime until);
+  /// "exit status 3"; empty: it has not ended.
+  std::string how() const;
 
  private:
-  WorkerProcess(const Supervisor& supervisor, WorkerSettings settings, CommandOutput::Tell said);
+  WorkerProcess(const Supervisor& supervisor, WorkerSettings settings, Watch watch);
 
   Result<void> listen();
-  Result<void> greet();
-  Result<void> accept(BootTime deadline);
-  Result<void> send(const Frame& frame);
-  /// Nullopt: until the deadline nothing came.
-  Result<std::optional<Frame>> receive(BootTime deadline);
-  Result<void> answerNeed(const std::string& need, const StateOf& stateOf);
+  Result<void> accept(BootTime deadline, const std::stop_token& stop);
+  Result<void> greet(const std::stop_token& stop);
+  Result<void> read();
+  Result<void> write();
   Error ended(const std::string& what) const;
+  void removeFolder() noexcept;
+  void keep(const std::stop_token& stop);
 
   const Supervisor& supervisor_;
   const WorkerSettings settings_;
+  const Watch watch_;
+  std::mutex outputMutex_;
   CommandOutput output_;
   std::string folder_;
   std::string path_;
   Descriptor listener_;
   Descriptor connection_;
   FrameReader frames_;
-  std::string language_;
-  std::int64_t next_ = 0;  // number of the next message
-  std::atomic<bool> isOver_ = false;
-  std::string how_;  // it ended; written before isOver_
+  std::string outbox_;
+  std::size_t sent_ = 0;
+  Hello hello_;
+  std::atomic<bool> isKilled_ = false;
+  mutable std::mutex endMutex_;
+  std::optional<Result<ChildEnd>> end_;
   std::jthread keeper_;
 };
 

@@ -390,6 +390,58 @@ Handler counted(Metrics& metrics, Handler handler) {
   };
 }
 
+namespace {
+
+/// A run is from when a message is given out to its answer, or to the loss of both.
+class CountedAnswerer final : public IAnswerer {
+ public:
+  CountedAnswerer(Metrics& metrics, std::unique_ptr<IAnswerer> inner) : metrics_(metrics), inner_(std::move(inner)) {}
+
+  void attend(const Term& term) override { inner_->attend(term); }
+  void leave() noexcept override {
+    inner_->leave();
+    endAll();
+  }
+  std::size_t ahead() override { return inner_->ahead(); }
+  std::optional<BootTime> awaySince() override { return inner_->awaySince(); }
+  void give(const Given& given) override {
+    began_.emplace(given.ticket.value, BootClock::now());
+    metrics_.handlerBegan();
+    inner_->give(given);
+  }
+  void tell(Giving ticket, const StateValues& values) override { inner_->tell(ticket, values); }
+  std::vector<Reply> await(BootTime until, const std::stop_token& stop) override {
+    std::vector<Reply> replies = inner_->await(until, stop);
+    for (const Reply& reply : replies) {
+      if (const auto* answered = std::get_if<Answered>(&reply)) end(answered->ticket);
+      if (std::holds_alternative<GivenLost>(reply)) endAll();
+    }
+    return replies;
+  }
+  void cut() override { inner_->cut(); }
+
+ private:
+  void end(Giving ticket) noexcept {
+    const auto found = began_.find(ticket.value);
+    if (found == began_.end()) return;
+    metrics_.handlerEnded(BootClock::now() - found->second);
+    began_.erase(found);
+  }
+  void endAll() noexcept {
+    while (!began_.empty()) end({began_.begin()->first});
+  }
+
+  Metrics& metrics_;
+  const std::unique_ptr<IAnswerer> inner_;
+  std::map<std::int64_t, BootTime> began_;
+};
+
+}  // namespace
+
+std::unique_ptr<IAnswerer> counted(Metrics& metrics, std::unique_ptr<IAnswerer> answerer) {
+  return std::make_unique<CountedAnswerer>(metrics, std::move(answerer));
+}
+
 Route metricsRoute(std::function<std::string(MetricsFormat format)> text) {
   return [text = std::move(text)](const Request& request, const Respond& respond) {
     const bool isOpen = request.accept.find("application/openmetrics-text") != std::string::npos;

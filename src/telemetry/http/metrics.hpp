@@ -16,6 +16,7 @@
 #include "tenure/producer.hpp"
 #include "tenure/scheduled.hpp"
 #include "tenure/spi/admin.hpp"
+#include "tenure/spi/answers.hpp"
 #include "tenure/term.hpp"
 
 namespace tenure::telemetry {
@@ -90,6 +91,8 @@ class HandlerRun {
 
 /// The same handler, its runs counted and timed. Borrows the metrics. Before the first event.
 Handler counted(Metrics& metrics, Handler handler);
+/// After countHandlers().
+std::unique_ptr<IAnswerer> counted(Metrics& metrics, std::unique_ptr<IAnswerer> answerer);
 
 /// The text in the format that the request accepts.
 Route metricsRoute(std::function<std::string(MetricsFormat format)> text);

@@ -22,6 +22,7 @@ class RecordedSql final : public ISqlStatements {
     return std::vector<SqlRow>{};
   }
 
+  Result<std::int64_t> touch(std::string_view, std::span<const SqlParameter>) override { return 0; }
   Result<void> check(std::string_view, std::span<const SqlParameter>) override { return checked; }
 
   std::string statement;

@@ -22,13 +22,13 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-struct Answer {
+struct Printed {
   Exit exit;
   std::string out;
   std::string err;
 };
 
-Answer run(std::vector<const char*> arguments) {
+Printed run(std::vector<const char*> arguments) {
   arguments.insert(arguments.begin(), "tenure");
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
@@ -37,7 +37,7 @@ Answer run(std::vector<const char*> arguments) {
 }
 
 /// With what every consumer needs, where nobody answers.
-Answer consume(const std::vector<const char*>& more) {
+Printed consume(const std::vector<const char*>& more) {
   std::vector<const char*> arguments{"consume", "--zookeeper", "127.0.0.1:1", "--election",
                                      "e",       "--queue",     "sqlite:o.db"};
   arguments.insert(arguments.end(), more.begin(), more.end());
@@ -45,7 +45,7 @@ Answer consume(const std::vector<const char*>& more) {
 }
 
 TEST(Tool, WithoutACommandItSaysSo) {
-  const Answer answer = run({});
+  const Printed answer = run({});
   EXPECT_EQ(answer.exit, Exit::usage);
   EXPECT_THAT(answer.err, HasSubstr("tenure --help"));
 }
@@ -113,7 +113,7 @@ TEST(Tool, HelpIsAlsoACommand) {
   EXPECT_EQ(run({"help", "consume"}).out, run({"consume", "--help"}).out);
   EXPECT_EQ(run({"help", "queue", "stats"}).out, run({"queue", "stats", "--help"}).out);
   EXPECT_EQ(run({"help"}).out, run({"--help"}).out);
-  const Answer answer = run({"help", "consum"});
+  const Printed answer = run({"help", "consum"});
   EXPECT_EQ(answer.exit, Exit::usage);
   EXPECT_THAT(answer.err, HasSubstr("did you mean consume?"));
 }
@@ -127,7 +127,7 @@ TEST(Tool, AnOptionThatDoesNothingWithoutAnotherIsRefused) {
                                                                       {"--lane-window", "100", "--lanes"},
                                                                       {"--keep-log-lines", "5", "--keep-log"},
                                                                       {"--coalesce-ahead", "5", "--coalesce"}}) {
-    const Answer answer = consume({"--sql", "SELECT 1", option, value});
+    const Printed answer = consume({"--sql", "SELECT 1", option, value});
     EXPECT_EQ(answer.exit, Exit::usage) << option;
     EXPECT_THAT(answer.err, HasSubstr(std::string(option) + " does nothing without " + other));
   }
@@ -155,12 +155,12 @@ TEST(Tool, AnOptionThatAnotherOnesValueLeavesIdleIsRefused) {
       {{"--exec", "true", "--store", "redis://127.0.0.1:1", "--keep-ids", "1d"},
        "--keep-ids does nothing where the store forgets by itself: put keep-ids= into its URL"}};
   for (const auto& [arguments, complaint] : idle) {
-    const Answer answer = consume(arguments);
+    const Printed answer = consume(arguments);
     EXPECT_EQ(answer.exit, Exit::usage) << complaint;
     EXPECT_THAT(answer.err, HasSubstr(complaint));
   }
-  const Answer answer = run({"run", "--zookeeper", "127.0.0.1:1", "--election", "e", "--no-last-will",
-                             "--last-will-helper", "/bin/true", "--", "true"});
+  const Printed answer = run({"run", "--zookeeper", "127.0.0.1:1", "--election", "e", "--no-last-will",
+                              "--last-will-helper", "/bin/true", "--", "true"});
   EXPECT_EQ(answer.exit, Exit::usage);
   EXPECT_THAT(answer.err, HasSubstr("--last-will-helper does nothing with --no-last-will"));
 }
@@ -193,7 +193,7 @@ TEST(Tool, TheHelpOfAnOptionTellsTheLimitsThatItIsHeldTo) {
            {"--barrier", "31m", "0s to 30m"},
            {"--session-timeout", "2h", "1ms to 1h"},
            {"--preferred-after", "25h", "1ms to 1d"}}) {
-    const Answer answer = consume({"--sql", "SELECT 1", option, value});
+    const Printed answer = consume({"--sql", "SELECT 1", option, value});
     EXPECT_EQ(answer.exit, Exit::configuration);
     EXPECT_THAT(answer.err, AllOf(HasSubstr(std::string(option) + ": \"" + value + "\" is not "),
                                   HasSubstr(std::string(" from ") + limits)));
@@ -244,7 +244,7 @@ TEST(Tool, EveryHelpPageHasExamplesAndExitCodes) {
                                                     {"dead-letters", "requeue", "--help"},
                                                     {"dead-letters", "purge", "--help"}};
   for (const auto& page : pages) {
-    const Answer answer = run(page);
+    const Printed answer = run(page);
     EXPECT_EQ(answer.exit, Exit::done);
     EXPECT_THAT(answer.out, AllOf(HasSubstr("Examples:"), HasSubstr("Exit codes:"))) << page.front();
     EXPECT_EQ(answer.err, "");
@@ -277,7 +277,7 @@ TEST(Tool, RunRefusesWhatCannotWork) {
   const auto complaint = [](std::vector<const char*> more) {
     std::vector<const char*> arguments{"run", "--zookeeper", "127.0.0.1:1", "--election", "e"};
     arguments.insert(arguments.end(), more.begin(), more.end());
-    const Answer answer = run(arguments);
+    const Printed answer = run(arguments);
     EXPECT_EQ(answer.exit, Exit::configuration);
     return answer.err;
   };
@@ -306,11 +306,11 @@ TEST(Tool, RunWithWhatItCannotReadIsUsage) {
 TEST(Tool, TellsItsVersion) { EXPECT_THAT(run({"--version"}).out, StartsWith("tenure ")); }
 
 TEST(Tool, APasswordOnTheCommandLineIsRefusedAndNotRepeated) {
-  const Answer refused = run({"produce", "--queue", "postgresql://u:s3cret@h/db"});
+  const Printed refused = run({"produce", "--queue", "postgresql://u:s3cret@h/db"});
   EXPECT_EQ(refused.exit, Exit::configuration);
   EXPECT_THAT(refused.err, AllOf(HasSubstr("--queue"), Not(HasSubstr("s3cret"))));
 
-  const Answer mistyped = run({"produce", "--queu", "postgresql://u:s3cret@h/db"});
+  const Printed mistyped = run({"produce", "--queu", "postgresql://u:s3cret@h/db"});
   EXPECT_EQ(mistyped.exit, Exit::usage);
   EXPECT_THAT(mistyped.err, Not(HasSubstr("s3cret")));
 }
@@ -318,7 +318,7 @@ TEST(Tool, APasswordOnTheCommandLineIsRefusedAndNotRepeated) {
 TEST(Tool, Row40AnOptionThatDoesNotExistIsNamedWithoutItsValue) {
   const auto complaint = [](std::vector<const char*> slip) {
     slip.insert(slip.begin(), {"produce", "--queue", "sqlite:q.db"});
-    const Answer answer = run(slip);
+    const Printed answer = run(slip);
     EXPECT_EQ(answer.exit, Exit::usage);
     EXPECT_THAT(answer.err, Not(HasSubstr("s3cret")));
     return answer.err;
@@ -330,7 +330,7 @@ TEST(Tool, Row40AnOptionThatDoesNotExistIsNamedWithoutItsValue) {
 }
 
 TEST(Tool, WhatIsComplainedAboutCannotMoveTheCursor) {
-  const Answer answer = run({"produce", "--queue", "sqlite:o.db", "--form\x1b[2Jat"});
+  const Printed answer = run({"produce", "--queue", "sqlite:o.db", "--form\x1b[2Jat"});
   EXPECT_THAT(answer.err, AllOf(HasSubstr("--form\\x1b[2Jat"), Not(HasSubstr("\x1b"))));
 }
 
@@ -339,7 +339,7 @@ TEST(Tool, ADigestWithANulByteIsRefused) {
   const std::string file = folder / "digest";
   std::ofstream(file, std::ios::binary) << std::string("scott:ti\0ger", 12);
 
-  const Answer answer =
+  const Printed answer =
       run({"status", "--zookeeper", "127.0.0.1:1", "--election", "orders", "--digest-file", file.c_str()});
 
   EXPECT_EQ(answer.exit, Exit::configuration);
@@ -379,7 +379,7 @@ TEST(Tool, SpoolPurgeChangesNothingWithoutAnAgeOrAll) {
        {std::vector<const char*>{}, {"--older-than", "0s"}, {"--all", "--older-than", "7d"}}) {
     std::vector<const char*> arguments{"spool", "purge", "spool.db"};
     arguments.insert(arguments.end(), which.begin(), which.end());
-    const Answer answer = run(arguments);
+    const Printed answer = run(arguments);
     EXPECT_EQ(answer.exit, Exit::usage);
     EXPECT_THAT(answer.err, HasSubstr("say which: --older-than, or --all"));
   }
@@ -402,7 +402,7 @@ TEST(WithoutSecrets, MasksAPasswordWhateverIsInIt) {
 }
 
 TEST(Tool, ChecksNoStoreWhoseParametersWouldNotBeHeard) {
-  const Answer answer = run({"check", "--queue", "sqlite:o.db?queue=q", "--store", "sqlite:o.db?evict=no"});
+  const Printed answer = run({"check", "--queue", "sqlite:o.db?queue=q", "--store", "sqlite:o.db?evict=no"});
 
   EXPECT_NE(answer.exit, Exit::done);
   EXPECT_THAT(answer.err, AllOf(HasSubstr("--store"), HasSubstr("give parameter \"evict\" there")));

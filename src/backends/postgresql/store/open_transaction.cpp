@@ -155,7 +155,13 @@ Result<std::vector<SqlRow>> OpenTransaction::execute(std::string_view sql, std::
   if (!exchange) return undoStatement(*exchange.failure);
   isNothingBehindMark_ = false;
   if (!connection_->inSoundTransaction()) return end({Errc::storeFailed, "a statement ended the whole transaction"});
+  touched_ = exchange.answers.back().changed();
   return rowsOf(exchange.answers.back());
+}
+
+Result<std::int64_t> OpenTransaction::touch(std::string_view sql, std::span<const SqlParameter> parameters) {
+  const Result<std::vector<SqlRow>> rows = execute(sql, parameters);
+  return rows ? Result<std::int64_t>(touched_) : rows.error();
 }
 
 Result<void> OpenTransaction::probe(const Command& statement) {

@@ -45,6 +45,7 @@ class OpenTransaction final : public storage::ISqlTransaction {
 
   Result<std::vector<SqlRow>> execute(std::string_view sql, std::span<const SqlParameter> parameters) override;
   Result<void> write(std::string_view sql, std::span<const SqlParameter> parameters) override;
+  Result<std::int64_t> touch(std::string_view sql, std::span<const SqlParameter> parameters) override;
   Result<void> check(std::string_view sql, std::span<const SqlParameter> parameters) override;
   Result<void> mark() override;
   Result<void> rollbackToMark() override;
@@ -91,7 +92,8 @@ class OpenTransaction final : public storage::ISqlTransaction {
   std::size_t fence_ = 0;       // so many at the front of what was sent last pass the fence
   std::size_t savepoints_ = 0;  // released ones among them
   Mark mark_ = Mark::none;
-  std::size_t markAt_ = 0;  // where in kept_ is what lies behind it
+  std::size_t markAt_ = 0;    // where in kept_ is what lies behind it
+  std::int64_t touched_ = 0;  // rows, by the last statement that was sent by itself
   bool isNothingBehindMark_ = false;
   bool hasSavepoint_ = false;  // of this mark or an earlier one
   bool hasStatementPoint_ = false;

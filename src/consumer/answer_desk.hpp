@@ -1,0 +1,90 @@
+/// The shell of a handler that answers with values: gives out what the book says, waits for answers, and applies them.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "consumer/answer_book.hpp"
+#include "tenure/spi/answers.hpp"
+
+namespace tenure::consuming {
+
+/// Threads: its lane's.
+class AnswerDesk {
+ public:
+  /// Borrows options and clock.
+  AnswerDesk(std::unique_ptr<IAnswerer> answerer, bool isOneLine, const ConsumerOptions& options, const IClock& clock)
+      : answerer_(std::move(answerer)), book_(isOneLine), options_(options), clock_(clock) {}
+
+  /// A term begins.
+  void attend(const Term& term);
+  void leave() noexcept;
+
+  bool isReady(const Message& message, int attempt) const { return book_.answerTo(message, attempt) != nullptr; }
+  Gathered readyOne(const Message& message) const;
+
+  /// Called by gather(), on its thread.
+  struct Ways {
+    std::function<Now()> now;
+    /// Values of the handlers' state as they are committed.
+    std::function<Result<StateValues>(const std::vector<std::string>& keys)> read;
+    /// Which of them the store does not know yet.
+    std::function<Result<std::vector<bool>>(std::span<const MessagePtr>)> areNew;
+    std::function<void(EventBody)> tell;
+    std::function<void()> waits;
+    std::function<void()> seekRelief;
+    std::stop_token stop;
+  };
+  struct Asked {
+    MessagePtr head;
+    int attempt = 1;
+    std::vector<MessagePtr> startable;  // the head, and what may begin behind it; empty: the head alone
+    std::span<const MessagePtr> ofLane;
+    std::size_t batch = 1;
+    bool isTaken = false;  // at most once: it starts in any case
+  };
+  /// Gives out what may be, and waits for the head's answer, and for those of others as long as the latency target
+  /// allows. No transaction is open.
+  ///
+  /// Errors: those of Ways::read and Ways::areNew.
+  Result<Gathered> gather(const Asked& asked, const Ways& ways);
+
+  /// The head's answer, in its transaction. Nullopt: what its handler was told of the state holds no more; the message
+  /// is to be given again.
+  std::optional<Outcome> apply(const Message& message, Transaction& transaction);
+  /// Before another lane may get the group: waits until no message of it is in hand, unless the term ends.
+  void finish(const GroupId& group, const Ways& ways);
+  /// The message has failed, is dead, or waits elsewhere: what was answered behind it is thrown away.
+  void notDone(const MessageId& id) { book_.notDone(id); }
+
+ private:
+  using Window = AnswerBook::Window;
+
+  Result<void> dropKnown(Window& window, const Ways& ways);
+  void giveOut(Window& window, const Now& now);
+  bool take(std::vector<Reply> replies, const Now& now);
+  Result<void> tellState(const Ways& ways);
+  void remember(const Answer& answer);
+  void tellSlow(const MessageId& head, const Ways& ways, const Now& now);
+
+  std::unique_ptr<IAnswerer> answerer_;
+  AnswerBook book_;
+  const ConsumerOptions& options_;
+  const IClock& clock_;
+  std::vector<StateNeeded> needs_;
+  /// What was read or put last; a hint, as apply() looks again.
+  std::map<std::string, std::optional<std::string>> state_;
+  std::unordered_map<MessageId, bool> areNew_;  // of the last window
+  struct Slow {
+    Giving ticket{};
+    Duration next{};
+    bool isTold = false;
+  };
+  Slow slow_;
+};
+
+}  // namespace tenure::consuming
