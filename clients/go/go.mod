@@ -1,0 +1,3 @@
+module github.com/tenure/tenure/clients/go
+
+go 1.19
