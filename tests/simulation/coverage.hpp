@@ -54,18 +54,18 @@ class Coverage {
   }
   std::array<std::uint64_t, stages * columns> counts_{};
   // Events; and what is seen by the simulation alone: which ways were gone to their end.
-  static constexpr std::array<std::string_view, 52> way{
-      "duplicate_dropped", "attempt_failed",        "message_postponed", "message_suspected",    "message_skipped",
-      "queue_blocked",     "message_dead_lettered", "queue_unblocked",   "message_held_back",    "message_kept",
-      "gap_found",         "gap_skipped",           "outage_began",      "outage_ended",         "batch_committed",
-      "ran_at_least_once", "ran_at_most_once",      "message_forgone",   "requests_coalesced",   "handled_together",
-      "batch_split",       "attempts_logged",       "log_pruned",        "liveness_unknown",     "command_orphaned",
-      "will_closed",       "will_resigned",         "will_unproven",     "returned_by_broker",   "keys_pruned",
-      "clock_distrusted",  "consumer_stopped",      "consumer_resumed",  "commit_refused",       "message_promoted",
-      "promotion_refused", "promotion_unheard",     "cancelled",         "cancelled_in_handler", "moved",
-      "moved_in_handler",  "change_too_late",       "committed_late",    "came_at_once",         "rolled_back",
-      "bound_moved",       "reader_called",         "slept_over",        "handover_offered",     "handover_accepted",
-      "handover_refused",  "baton_passed"};
+  static constexpr std::array<std::string_view, 54> way{
+      "duplicate_dropped", "attempt_failed",        "message_postponed",  "message_suspected",    "message_skipped",
+      "queue_blocked",     "message_dead_lettered", "queue_unblocked",    "message_held_back",    "message_kept",
+      "gap_found",         "gap_skipped",           "outage_began",       "outage_ended",         "batch_committed",
+      "ran_at_least_once", "ran_at_most_once",      "message_forgone",    "requests_coalesced",   "handled_together",
+      "batch_split",       "attempts_logged",       "log_pruned",         "liveness_unknown",     "command_orphaned",
+      "will_closed",       "will_resigned",         "will_unproven",      "returned_by_broker",   "keys_pruned",
+      "clock_distrusted",  "consumer_stopped",      "consumer_resumed",   "commit_refused",       "message_promoted",
+      "promotion_refused", "promotion_unheard",     "cancelled",          "cancelled_in_handler", "moved",
+      "moved_in_handler",  "change_too_late",       "committed_late",     "came_at_once",         "rolled_back",
+      "bound_moved",       "reader_called",         "slept_over",         "handover_offered",     "handover_accepted",
+      "handover_refused",  "baton_passed",          "answered_by_values", "worker_lost"};
   std::array<std::uint64_t, way.size()> seen_{};
 };
 

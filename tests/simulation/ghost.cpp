@@ -349,6 +349,15 @@ void Ghost::handlerEnded(const Start& start, const Outcome& outcome, BootTime no
   if (lanes_ > 0 && !start.inLane && mayComeAgain) attempts_.parked(start.message.group);
 }
 
+void Ghost::handlerDropped(const Start& start) {
+  std::erase_if(handling_, [&](const Handling& one) { return one.call == start.call && one.id == start.message.id; });
+}
+
+void Ghost::mayBeRefused(const MessageId& id) {
+  history_.ended(id, Outcome::failed({}));
+  history_.ended(id, Outcome::retryLater({}));
+}
+
 void Ghost::heard(const Start& start, const Outcome& outcome) {
   Known& known = messages_.at(instanceOf(start.message));
   if (known.call != start.call) return;

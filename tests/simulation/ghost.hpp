@@ -123,6 +123,10 @@ class Ghost {
   void overlapAnnounced(FencingToken predecessor) { announced_ = std::max(announced_, predecessor); }
   void handlerBegan(const Start& start);
   void handlerEnded(const Start& start, const Outcome& outcome, BootTime now);
+  /// Its process lives, and no outcome of it is heard of.
+  void handlerDropped(const Start& start);
+  /// Its handler has answered, but the store may find its effects wrong, or locked.
+  void mayBeRefused(const MessageId& id);
   /// Its process is dead, or will not hear of it any more.
   /// `orphans`: what it has started lives on, until orphanEnded().
   void handlerLost(int process, bool orphans = false);

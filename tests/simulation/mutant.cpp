@@ -82,6 +82,9 @@ constexpr std::array<Description, static_cast<std::size_t>(Mutant::count)> descr
     {"outage-ends-term", "a leader leaves in an outage, whether another one could work or not", {"R1"}},
     {"lock-ends-work", "a row that somebody else has locked counts as an outage of the store", {"R2"}},
     {"accepts-unasked", "a leadership is accepted without a question to the store", {"R3"}},
+    {"answer-twice", "the effects of an answer are applied twice", {"E2"}},
+    {"given-unrecorded", "a message is thought about as soon as it is read, before it is on record", {"R5"}},
+    {"thrown-away-committed", "a message that is given again is answered as it was before", {"S3: the chain", "E1"}},
 }};
 
 const Description& of(Mutant mutant) noexcept { return descriptions[static_cast<std::size_t>(mutant)]; }

@@ -81,6 +81,9 @@ enum class Mutant {
   outageEndsTerm,       // a leader whose store is away for too long leaves, whether another one could work or not
   lockEndsWork,         // a row that somebody else has locked counts as an outage of the store
   acceptsUnasked,       // a leadership is accepted without a question to the store
+  answerTwice,          // the effects of an answer are applied twice
+  givenUnrecorded,      // a message is thought about as soon as it is read, before it is on record
+  thrownAwayCommitted,  // a message that is given again is answered as it was before
   count
 };
 std::string_view toString(Mutant mutant) noexcept;

@@ -319,6 +319,16 @@ void drawEffects(Plan& plan, Draw draw) {
     message.refused = refuses && message.kind == MessagePlan::Kind::ordinary && draw.oneIn(10);
 }
 
+/// Handlers that answer with values, where nothing asks for others.
+void drawAnswers(Plan& plan, Draw draw) {
+  const ConsumerOptions& options = plan.consumer;
+  const bool maySo = !options.handlerIsExternal && !plan.together && plan.timed.empty() && plan.changes.empty() &&
+                     options.coalesce == Coalesce::never;
+  if (!maySo || !draw.oneIn(3)) return;
+  plan.ahead = draw.of<std::size_t>({1, 1, 2, 6});
+  plan.workersDie = draw.oneIn(2);
+}
+
 }  // namespace
 
 Plan drawPlan(std::uint64_t seed) {
@@ -346,6 +356,7 @@ Plan drawPlan(std::uint64_t seed) {
   drawTimes(plan, draw.fork());
   drawStrangers(plan, draw.fork());
   drawHandovers(plan, draw.fork());
+  drawAnswers(plan, draw.fork());
   return plan;
 }
 

@@ -1,5 +1,6 @@
 #include "process.hpp"
 
+#include "answers.hpp"
 #include "consumer/work.hpp"
 #include "simulation.hpp"
 #include "tenure/spi/admin.hpp"
@@ -134,12 +135,15 @@ consuming::Handlers Process::handlers() {
       const Outcome outcome = simulation_.handleTogether(*this, delivery);
       return simulation_.mutant() == Mutant::failureInBatch ? Outcome::done() : outcome;
     };
+  AnswererOf answerers;
+  if (simulation_.plan().ahead > 0)
+    answerers = [this](std::size_t) { return std::make_unique<SimulatedAnswerer>(simulation_, *this); };
   return {[this](const Delivery& delivery) {
             Message message = delivery.message;
             message.id = withoutCopyMark(message.id);
             return simulation_.handle(*this, {message, delivery.transaction, delivery.term, delivery.attempt});
           },
-          std::move(many)};
+          std::move(many), false, std::move(answerers)};
 }
 
 ConsumerOptions Process::consumerOptions() const {

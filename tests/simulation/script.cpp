@@ -148,26 +148,23 @@ Outcome Simulation::act(Process& process, const Delivery& delivery, Part& part) 
   if (written.kind != Outcome::Kind::done) return written;
   if (writes && !locksFirst) written = leaveEffect(delivery, part.plan.group);
   if (written.kind != Outcome::Kind::done) return written;
-  if (part.plan.failures > part.failures) {
-    ++part.failures;
-    if (part.plan.throws) throw std::runtime_error("as the plan has it");
-    return Outcome::failed("as the plan has it");
-  }
-  if (part.plan.postponements > part.postponements) {
-    ++part.postponements;
-    return Outcome::retryLater("as the plan has it", std::chrono::floor<std::chrono::milliseconds>(part.plan.asksFor));
-  }
-  return {part.plan.verdict, "as the plan has it", {}};
+  const Outcome verdict = verdictOf(delivery.message);
+  if (verdict.kind == Outcome::Kind::failed && part.plan.throws) throw std::runtime_error(verdict.reason);
+  return verdict;
 }
 
 /// Its process dies of it.
 void Simulation::takeAlong(Process& process, Part& part) {
   if (part.plan.kills <= part.kills) return;
+  killIn(process, part);
+  spend(process.loop(), 1h);
+}
+
+void Simulation::killIn(Process& process, Part& part) {
   ++part.kills;
   loop_.post([this, number = process.number()] {
     if (Process* dying = alive(number)) lose(*dying, 500ms);
   });
-  spend(process.loop(), 1h);
 }
 
 Outcome Simulation::leaveEffect(const Delivery& delivery, int group) {

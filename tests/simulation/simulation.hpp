@@ -156,6 +156,16 @@ class Simulation {
   std::string bodyOf(const MessageId& id, const BodyDigest& digest) const;
   Outcome handle(Process& process, const Delivery& delivery);
   Outcome handleTogether(Process& process, const BatchDelivery& delivery);
+
+  // For handlers that answer with values (answers.cpp).
+
+  /// The message's group, and how long its handler takes.
+  std::pair<int, Duration> beginThinking(Process& process, const Message& message);
+  int groupNumberOf(const Message& message);
+  Outcome verdictOf(const Message& message);
+  /// By a mutant.
+  void thinkUnrecorded(Process& process, const Message& message);
+
   /// An operator will see to it.
   void blocked(const MessageId& id);
   void stopped();
@@ -248,6 +258,7 @@ class Simulation {
   Outcome actTogether(Process& process, const BatchDelivery& delivery);
   Part& partOf(const NewMessage& message) { return parts_.at({message.id.value, message.body}); }
   void takeAlong(Process& process, Part& part);
+  void killIn(Process& process, Part& part);
   Outcome leaveEffect(const Delivery& delivery, int group);
 
   const Plan plan_;

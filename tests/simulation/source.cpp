@@ -127,6 +127,8 @@ Result<std::vector<Message>> Source::look(std::size_t max, const std::stop_token
     const Result<void> ignored = acknowledge(*found);
     static_cast<void>(ignored);
   }
+  if (simulation.mutant() == Mutant::givenUnrecorded && simulation.plan().ahead > 0)
+    for (const Message& message : *found) simulation.thinkUnrecorded(process_, message);
   for (Message& message : *found) misplace(message);
   return found;
 }
