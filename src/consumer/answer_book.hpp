@@ -52,7 +52,7 @@ class AnswerBook {
   bool isInHand(const MessageId& id) const;
   /// Of the answerer, with those that are forgotten here.
   bool isInHand(const GroupId& group) const;
-  bool hasAnyInHand() const noexcept { return inHand_ > 0; }
+  bool hasThrownAny() const noexcept { return !thrown_.empty(); }
   /// Whatever was in hand will not be answered.
   void onLost(const GivenLost& lost, BootTime now);
 

@@ -1,6 +1,7 @@
 #include "consumer/answer_desk.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -17,6 +18,8 @@ constexpr Duration look = 50ms;
 constexpr Duration slowAfter = 1min;
 /// Beyond this another leader is looked for that can have its messages answered.
 constexpr Duration longestAbsence = 30s;
+/// A message that has to be alone waits until all that was given out before it has been answered.
+constexpr std::size_t anyNumber = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t mostRemembered = 10'000;
 
 }  // namespace
@@ -56,6 +59,10 @@ Result<Gathered> AnswerDesk::gather(const Asked& asked, const Ways& ways) {
   if (const Result<void> looked = dropKnown(window, ways); !looked) return looked.error();
   book_.keepOrder(window);
   const Duration latency = options_.latencyTarget / 2;  // the other half is the commit's
+  const bool hadBegun = book_.isInHand(id);
+  // What was lost meanwhile is known before more is given out.
+  if (take(answerer_->await(BootTime{}, {}), ways.now()) && hadBegun && book_.entryOf(id) == nullptr)
+    return Gathered{.wasLost = true};
   for (;;) {
     const Now now = ways.now();
     if (const Result<void> told = tellState(ways); !told) return told.error();
@@ -71,7 +78,7 @@ Result<Gathered> AnswerDesk::gather(const Asked& asked, const Ways& ways) {
     if (now.stopAsked && options_.whenAsked == WhenAsked::cut) answerer_->cut();
     const bool mayGive = asked.isTaken ? now.mayFinish : !isOver;
     if (!now.mayFinish || (!mayGive && !book_.isInHand(id) && answer == nullptr)) return Gathered{};
-    if (mayGive) giveOut(window, now);
+    if (mayGive) giveOut(window, asked.startable.empty() ? 1 : anyNumber, now);
     BootTime until = now.boot + look;
     if (answer != nullptr) until = std::min(until, answer->answeredAt + latency);
     const bool wasInHand = book_.isInHand(id);
@@ -86,10 +93,17 @@ Result<Gathered> AnswerDesk::gather(const Asked& asked, const Ways& ways) {
 }
 
 void AnswerDesk::finish(const GroupId& group, const Ways& ways) {
-  while (!group.value.empty() && book_.isInHand(group)) {
+  awaitWhile([&] { return !group.value.empty() && book_.isInHand(group); }, ways);
+}
+
+void AnswerDesk::awaitRoom(const Ways& ways) {
+  awaitWhile([&] { return book_.hasThrownAny(); }, ways);
+}
+
+void AnswerDesk::awaitWhile(const std::function<bool()>& isInHand, const Ways& ways) {
+  while (isInHand()) {
     const Now now = ways.now();
-    if (now.stopAsked || !now.mayFinish) return;
-    if (!tellState(ways)) return;
+    if (now.stopAsked || !now.mayFinish || !tellState(ways)) return;
     take(answerer_->await(now.boot + look, ways.stop), now);
     ways.waits();
   }
@@ -120,8 +134,8 @@ Result<void> AnswerDesk::dropKnown(Window& window, const Ways& ways) {
   return {};
 }
 
-void AnswerDesk::giveOut(Window& window, const Now& now) {
-  const std::size_t ahead = answerer_->ahead();
+void AnswerDesk::giveOut(Window& window, std::size_t most, const Now& now) {
+  const std::size_t ahead = std::min(answerer_->ahead(), most);
   while (const std::optional<Given> given = book_.next(window, ahead)) {
     book_.gave(*given, now.wall, now.boot);
     answerer_->give(*given);
@@ -195,9 +209,7 @@ std::optional<Outcome> AnswerDesk::apply(const Message& message, Transaction& tr
     return std::nullopt;
   }
   Outcome outcome = applied(answer, transaction, clock_.wallNow());
-  remember(answer);
-  const bool isDone = outcome.kind == Outcome::Kind::done || outcome.kind == Outcome::Kind::skip;
-  if (!isDone) book_.notDone(message.id);
+  if (outcome.kind == Outcome::Kind::done) remember(answer);
   return outcome;
 }
 

@@ -58,14 +58,20 @@ class AnswerDesk {
   std::optional<Outcome> apply(const Message& message, Transaction& transaction);
   /// Before another lane may get the group: waits until no message of it is in hand, unless the term ends.
   void finish(const GroupId& group, const Ways& ways);
+  /// Before a message takes a token of a rate: waits until none that was thrown away is in hand, so that it starts with
+  /// its token.
+  void awaitRoom(const Ways& ways);
   /// The message has failed, is dead, or waits elsewhere: what was answered behind it is thrown away.
   void notDone(const MessageId& id) { book_.notDone(id); }
+  /// What was applied is not committed: nothing is known of the state.
+  void undone() noexcept { state_.clear(); }
 
  private:
   using Window = AnswerBook::Window;
 
+  void awaitWhile(const std::function<bool()>& isInHand, const Ways& ways);
   Result<void> dropKnown(Window& window, const Ways& ways);
-  void giveOut(Window& window, const Now& now);
+  void giveOut(Window& window, std::size_t most, const Now& now);
   bool take(std::vector<Reply> replies, const Now& now);
   Result<void> tellState(const Ways& ways);
   void remember(const Answer& answer);

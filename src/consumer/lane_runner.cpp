@@ -193,6 +193,7 @@ void LaneRunner::foretell(std::span<const Message> messages) {
 }
 
 Action LaneRunner::perform(TakeTurn& turn) {
+  if (desk_ && !transaction_) desk_->awaitRoom(ways());
   const std::optional<BootTime> heldUntil = context_.takeTurn(turn.group);
   return lane_->onTurned(heldUntil, now());
 }
@@ -384,6 +385,7 @@ void LaneRunner::end() noexcept {
 
 /// The store refused: nothing of the transaction may stay.
 Action LaneRunner::refused(const Error& error) {
+  if (desk_) desk_->undone();
   abandon();
   return lane_->onFailed(error, now());
 }
@@ -395,6 +397,7 @@ Action LaneRunner::onDone(const Result<void>& result) {
 void LaneRunner::release() noexcept { abandon(); }
 
 Action LaneRunner::perform(Abandon&) {
+  if (desk_) desk_->undone();
   abandon();
   return lane_->onDone(now());
 }
@@ -409,6 +412,7 @@ Action LaneRunner::perform(Admit& asked) {
 }
 
 Action LaneRunner::perform(Undo&) {
+  if (desk_) desk_->undone();
   const Result<void> undone = transaction_->rollbackToMark();
   return undone ? lane_->onDone(now()) : refused(undone.error());
 }
@@ -548,7 +552,10 @@ Result<StateValues> LaneRunner::readState(const std::vector<std::string>& keys) 
 Action LaneRunner::applied(const Handle& asked) {
   std::optional<Outcome> outcome = desk_->apply(*asked.message, handed());
   if (const Result<void> sound = transaction_->status(); !sound) return refused(sound.error());
-  return outcome ? ran(*std::move(outcome)) : lane_->onStale(now());
+  if (!outcome) return lane_->onStale(now());
+  const bool isDone = outcome->kind == Outcome::Kind::done || outcome->kind == Outcome::Kind::skip;
+  if (!isDone) notDone(asked.message->id);
+  return ran(*std::move(outcome));
 }
 
 Action LaneRunner::perform(HandleTogether& asked) {

@@ -7,7 +7,6 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
-#include <set>
 #include <thread>
 
 #include "base/backoff.hpp"
@@ -25,9 +24,10 @@ using namespace std::chrono_literals;
 constexpr auto firstBackoff = 100ms;
 constexpr auto longestBackoff = 30s;
 constexpr auto betweenLooks = 50ms;
-constexpr auto livedLong = 10s;     // the next one is started at once
-constexpr auto timeToLeave = 5s;    // from "stop" to the end
-constexpr auto timeToHear = 500ms;  // a service manager tells all of its processes, one after the other
+constexpr auto livedLong = 10s;         // the next one is started at once
+constexpr auto timeToProveItself = 5s;  // one that greets, and dies of nothing, is not there
+constexpr auto timeToLeave = 5s;        // from "stop" to the end
+constexpr auto timeToHear = 500ms;      // a service manager tells all of its processes, one after the other
 /// Beyond that a worker that does not read is given nothing more.
 constexpr std::size_t mostUnsent = 16U << 20U;
 /// Beyond that it is ended: only answers to what it says itself can come to so much.
@@ -58,6 +58,7 @@ class WorkerPool::Slot {
   std::size_t ahead(const Seat& seat);
   std::optional<BootTime> awaySince();
   void give(Seat& seat, const Given& given);
+  static bool hasLoss(const Seat& seat) noexcept;
   void tell(Seat& seat, Giving ticket, const StateValues& values);
   std::vector<Reply> await(Seat& seat, BootTime until, const std::stop_token& stop);
   void cut(Seat& seat);
@@ -68,7 +69,8 @@ class WorkerPool::Slot {
     Seat* seat = nullptr;  // nullptr: its lane has left
     Giving ticket;
     MessageId id;
-    BootTime since{};  // from when on its limit counts, while it is the first in hand
+    std::optional<Frame> unsent{};  // it waits until the worker takes one more
+    BootTime since{};               // from when on its limit counts, while it is the first in hand
     bool needs = false;
     bool isExcused = false;  // another message has overrun its limit
   };
@@ -84,9 +86,12 @@ class WorkerPool::Slot {
   Result<void> hear(WorkerProcess& process, SaysBye& said);
   Result<void> refuse(WorkerProcess& process, std::deque<InHand>::iterator message, const std::string& why);
   void answered(std::deque<InHand>::iterator message, Answer answer);
+  Frame unsayable(InHand& message);
+  void handOver(std::deque<Frame>& frames);
   std::optional<Error> overrun();
-  void end(WorkerProcess& process, const Error& why);
+  void end(WorkerProcess& process, const Error& why, BootTime leaveBy);
   bool isStopping();
+  bool isLeaving();
   void rest(Duration wait, const std::stop_token& stop);
   void tellEvent(EventBody event);
   BootTime until();
@@ -119,9 +124,12 @@ class WorkerPool::Slot {
   std::size_t lost_ = 0;
   bool isCut_ = false;
   bool isKilled_ = false;   // with its term
+  bool isEnding_ = false;   // what it had in hand is not judged yet
   bool isLeaving_ = false;  // it has said so
-  /// Were in hand together when their process died: until each is answered or has died alone, one is in hand at a time.
-  std::set<MessageId> suspects_;
+  bool hasAnswered_ = false;
+  BootTime greetedAt_{};
+  /// So many were in hand together when their process died: as many are handed over one at a time.
+  std::size_t toComeAlone_ = 0;
 
   std::jthread thread_;
 };
@@ -186,7 +194,6 @@ void WorkerPool::Slot::leave(Seat& seat) noexcept {
     each.seat = nullptr;
     isKilled_ = true;
   }
-  suspects_.clear();
   std::erase(seats_, &seat);
   seat.term_.reset();
   seat.inbox_.clear();
@@ -197,38 +204,55 @@ std::size_t WorkerPool::Slot::ahead(const Seat& seat) {
   const std::lock_guard lock(mutex_);
   if (!hello_ || isCut_ || isKilled_ || isLeaving_ || unsent_ > mostUnsent) return 0;
   const auto own = static_cast<std::size_t>(std::ranges::count(inHand_, &seat, &InHand::seat));
-  if (!suspects_.empty()) return own + (inHand_.empty() ? 1 : 0);
+  if (toComeAlone_ > 0) return own + (inHand_.empty() ? 1 : 0);
   return own + (hello_->ahead - std::min(hello_->ahead, inHand_.size()));
 }
 
 std::optional<BootTime> WorkerPool::Slot::awaySince() {
   const std::lock_guard lock(mutex_);
-  return awaySince_;
+  const bool isThere = hello_ && (hasAnswered_ || BootClock::now() - greetedAt_ > timeToProveItself);
+  return isThere ? std::nullopt : awaySince_;
 }
 
 void WorkerPool::Slot::give(Seat& seat, const Given& given) {
   const std::lock_guard lock(mutex_);
-  if (!hello_ || isKilled_ || isLeaving_) {
+  if (hasLoss(seat)) return;  // which is of this message too
+  if (!hello_ && !isEnding_) {
     seat.inbox_.push_back(GivenLost{"the worker has ended", false});
     return;
   }
-  InHand& made = inHand_.emplace_back(InHand{++next_, &seat, given.ticket, given.message->id, BootClock::now()});
+  InHand& made = inHand_.emplace_back(InHand{++next_, &seat, given.ticket, given.message->id});
   Handed handed{.number = made.number,
                 .message = *given.message,
                 .attempt = given.attempt,
                 .token = seat.term_ ? seat.term_->token().value : 1};
   if (settings_.limit) handed.deadline = systemClock().wallNow() + *settings_.limit;
-  toSend_.push_back(frameOf(handed));
+  made.unsent = frameOf(handed);
   wake();
+}
+
+bool WorkerPool::Slot::hasLoss(const Seat& seat) noexcept {
+  return std::ranges::any_of(seat.inbox_, [](const Reply& one) { return std::holds_alternative<GivenLost>(one); });
 }
 
 void WorkerPool::Slot::tell(Seat& seat, Giving ticket, const StateValues& values) {
   const std::lock_guard lock(mutex_);
   for (InHand& each : inHand_) {
     if (each.seat != &seat || each.ticket != ticket || !std::exchange(each.needs, false)) continue;
+    each.since = BootClock::now();
     toSend_.push_back(stateFrame(each.number, values));
+    if (!bytesOf(toSend_.back())) toSend_.back() = unsayable(each);
     wake();
+    return;
   }
+}
+
+/// The state is larger than a frame may be: that is the message's failed attempt.
+Frame WorkerPool::Slot::unsayable(InHand& message) {
+  const std::string why = "its state is larger than a frame may be: at most " + std::to_string(largestFrame) + " bytes";
+  const std::int64_t number = message.number;
+  answered(std::ranges::find(inHand_, number, &InHand::number), {.outcome = Outcome::failed(why)});
+  return refusedFrame(number, why);
 }
 
 std::vector<Reply> WorkerPool::Slot::await(Seat& seat, BootTime until, const std::stop_token& stop) {
@@ -306,8 +330,9 @@ void WorkerPool::Slot::begin(const Hello& hello) {
     const std::lock_guard lock(mutex_);
     hello_ = hello;
     trouble_.reset();
-    awaySince_.reset();
-    isCut_ = isKilled_ = isLeaving_ = false;
+    greetedAt_ = BootClock::now();
+    isCut_ = isKilled_ = isLeaving_ = hasAnswered_ = false;
+    toSend_.clear();
   }
   tellEvent(WorkerReady{hello.language, hello.ahead});
   changed_.notify_all();
@@ -323,11 +348,30 @@ void WorkerPool::Slot::serve(WorkerProcess& process, const std::stop_token& stop
       leaveBy = BootClock::now() + timeToLeave;
       static_cast<void>(process.send(stopFrame()));
     }
+    if (leaveBy == BootTime::max() && isLeaving()) leaveBy = BootClock::now() + timeToLeave;
     if (BootClock::now() >= leaveBy) over = Error{Errc::unavailable, "the worker did not end when it was asked to"};
     if (const Result<void> exchanged = converse(process); !exchanged) over = exchanged.error();
     if (auto late = overrun()) over = *late;
   }
-  end(process, *over);
+  end(process, *over, leaveBy);
+}
+
+bool WorkerPool::Slot::isLeaving() {
+  const std::lock_guard lock(mutex_);
+  return isLeaving_;
+}
+
+/// Messages that wait, as many as the worker takes. Under the mutex.
+void WorkerPool::Slot::handOver(std::deque<Frame>& frames) {
+  auto sent = static_cast<std::size_t>(std::ranges::count_if(inHand_, [](const InHand& one) { return !one.unsent; }));
+  const std::size_t most = !hello_ || isLeaving_ ? 0 : toComeAlone_ > 0 ? 1 : hello_->ahead;
+  for (InHand& each : inHand_) {
+    if (sent >= most) return;
+    if (!each.unsent) continue;
+    frames.push_back(*std::exchange(each.unsent, std::nullopt));
+    each.since = BootClock::now();
+    ++sent;
+  }
 }
 
 /// Hands over what waits for that, and hears what has come.
@@ -337,6 +381,7 @@ Result<void> WorkerPool::Slot::converse(WorkerProcess& process) {
   {
     const std::lock_guard lock(mutex_);
     frames.swap(toSend_);
+    handOver(frames);
     isCut = isCut_;
     if (isKilled_) return Error{Errc::unavailable, "the worker was ended with its term"};
   }
@@ -372,8 +417,8 @@ Result<void> WorkerPool::Slot::hear(WorkerProcess& process, Frame frame) {
 Result<void> WorkerPool::Slot::hear(WorkerProcess& process, SaysAnswer& said) {
   const std::lock_guard lock(mutex_);
   const auto found = std::ranges::find(inHand_, said.number, &InHand::number);
-  if (found == inHand_.end()) return doesNotHave(said.number);
-  suspects_.erase(found->id);
+  if (found == inHand_.end() || found->unsent) return doesNotHave(said.number);
+  hasAnswered_ = true;
   Result<Answer> answer = answerIn(said.frame, found->id);
   if (!answer) return refuse(process, found, answer.error().detail);
   answered(found, *std::move(answer));
@@ -390,6 +435,7 @@ Result<void> WorkerPool::Slot::refuse(WorkerProcess& process, std::deque<InHand>
 void WorkerPool::Slot::answered(std::deque<InHand>::iterator message, Answer answer) {
   if (message->seat != nullptr) message->seat->inbox_.emplace_back(Answered{message->ticket, std::move(answer)});
   const bool wasFirst = message == inHand_.begin();
+  if (toComeAlone_ > 0) --toComeAlone_;
   inHand_.erase(message);
   if (wasFirst && !inHand_.empty()) inHand_.front().since = BootClock::now();
   changed_.notify_all();
@@ -398,7 +444,7 @@ void WorkerPool::Slot::answered(std::deque<InHand>::iterator message, Answer ans
 Result<void> WorkerPool::Slot::hear(WorkerProcess& process, SaysNeed& said) {
   const std::lock_guard lock(mutex_);
   const auto found = std::ranges::find(inHand_, said.number, &InHand::number);
-  if (found == inHand_.end()) return doesNotHave(said.number);
+  if (found == inHand_.end() || found->unsent) return doesNotHave(said.number);
   if (std::exchange(found->needs, true))
     return Error{Errc::unavailable, "the worker does not speak as it should: it asks for more state of message " +
                                         std::to_string(said.number) + " before it was told the first"};
@@ -421,15 +467,20 @@ Result<void> WorkerPool::Slot::hear(WorkerProcess& process, SaysProgress& said) 
 Result<void> WorkerPool::Slot::hear(WorkerProcess&, SaysBye&) {
   const std::lock_guard lock(mutex_);
   isLeaving_ = true;
+  awaySince_ = BootClock::now();
+  hello_.reset();  // its replica is not ready until the next one is
+  isEnding_ = true;
   return {};
 }
 
 /// Of several messages the first is in work: workers take them one after the other.
 std::optional<Error> WorkerPool::Slot::overrun() {
   const std::lock_guard lock(mutex_);
-  if (!settings_.limit || inHand_.empty() || BootClock::now() - inHand_.front().since < *settings_.limit)
-    return std::nullopt;
+  if (!settings_.limit || inHand_.empty()) return std::nullopt;
   const InHand late = inHand_.front();
+  // While the worker waits for its state, the time is ours.
+  if (late.unsent || late.needs || BootClock::now() - late.since < *settings_.limit) return std::nullopt;
+  if (toComeAlone_ > 0) --toComeAlone_;
   const Error why{Errc::unavailable, "killed: it overran the limit for one message"};
   inHand_.pop_front();
   ++lost_;
@@ -440,32 +491,29 @@ std::optional<Error> WorkerPool::Slot::overrun() {
 
 /// What it had in hand will not be answered. Its own end comes first: a message in hand is given to no other process
 /// while something of this one may still run.
-void WorkerPool::Slot::end(WorkerProcess& process, const Error& why) {
+void WorkerPool::Slot::end(WorkerProcess& process, const Error& why, BootTime leaveBy) {
   {
     const std::lock_guard lock(mutex_);
+    isEnding_ = true;
     hello_.reset();
     awaySince_ = BootClock::now();
     trouble_ = why;
     toSend_.clear();
     unsent_ = 0;
   }
-  bool isLeaving = false;
-  {
-    const std::lock_guard lock(mutex_);
-    isLeaving = isLeaving_;
-  }
-  if (isLeaving) process.partWith(BootClock::now() + timeToLeave);
+  if (isLeaving()) process.partWith(std::min(leaveBy, BootClock::now() + timeToLeave));
   const bool wasGone = !process.how().empty();
   process.kill();
   const std::optional<ChildEnd> ended = process.awaitEnd(BootTime::max());
   const bool isOfAStop = wasGone && ended && (ended->signal == SIGTERM || ended->signal == SIGINT) && isStopping();
   const std::lock_guard lock(mutex_);
-  lost_ += inHand_.size();
-  const bool charges = !isCut_ && !isKilled_ && !isLeaving_ && !isOfAStop;
-  const bool wasAlone = inHand_.size() == 1;
-  if (charges)
-    for (const InHand& each : inHand_)
-      if (!each.isExcused) wasAlone ? void(suspects_.erase(each.id)) : void(suspects_.insert(each.id));
+  const auto had =
+      static_cast<std::size_t>(std::ranges::count_if(inHand_, [](const auto& one) { return !one.unsent; }));
+  lost_ += had;
+  const bool charges = !isCut_ && !isKilled_ && !isLeaving_ && !isOfAStop && had > 0;
+  const bool wasAlone = had == 1;
+  if (charges && wasAlone && toComeAlone_ > 0) --toComeAlone_;
+  if (charges && !wasAlone) toComeAlone_ = had;
   for (const InHand& each : inHand_) {
     if (each.seat == nullptr) continue;
     auto& inbox = each.seat->inbox_;
@@ -473,6 +521,8 @@ void WorkerPool::Slot::end(WorkerProcess& process, const Error& why) {
     if (!isTold) inbox.emplace_back(GivenLost{why.detail, charges && !each.isExcused, !wasAlone});
   }
   inHand_.clear();
+  toSend_.clear();
+  isEnding_ = false;
   isKilled_ = false;
   changed_.notify_all();
 }

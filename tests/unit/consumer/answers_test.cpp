@@ -248,6 +248,38 @@ TEST_F(Counting, AHandlerWhoseStateHasChangedByTheCommitIsAskedAgainAndThatIsNoA
   EXPECT_THAT(events.of<AttemptFailed>(), IsEmpty());
 }
 
+TEST_F(Counting, WhatAFailedAnswerPutIsNoState) {
+  options.delivery = Guarantee::atMostOnce;
+  script.onAwait = [this] {
+    if (script.told.empty()) return;
+    const auto [ticket, values] = script.told.back();
+    script.told.clear();
+    const int n = std::stoi(values.front().second.value_or("0")) + 1;
+    Answer answer{Outcome::done(), {PutEffect{"n", std::to_string(n)}}};
+    if (script.given.back().message->id.value == "bad")
+      answer.effects.emplace_back(PutEffect{std::string(300, 'k'), ""});
+    script.replies.push_back(Answered{ticket, std::move(answer)});
+  };
+  produce({"a", "bad", "b"});
+
+  workOff(electAnswering());
+  replicas.back().execute();
+
+  EXPECT_THAT(deadIds(), ElementsAre("bad"));
+  EXPECT_EQ(world.value("n"), "2");
+}
+
+TEST_F(Answers, AStoreThatIsAwayWhenAnAnswerIsAppliedAsksNoHandlerAgain) {
+  script.ahead = 3;
+  produce({"a", "b", "c"});
+  world.fail(Operation::write, Errc::unavailable, 2);
+
+  workOff(electAnswering());
+
+  EXPECT_THAT(givenIds(), ElementsAre("a", "b", "c"));
+  EXPECT_THAT(events.of<AttemptFailed>(), IsEmpty());
+}
+
 // --- the end of a term
 
 TEST_F(Answers, AMessageInHandIsFinishedWhenItsLeaderIsAskedToLeave) {

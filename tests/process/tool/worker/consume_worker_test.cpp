@@ -238,6 +238,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "ends within a frame", true},
         Misdeed{"Floods", "[frame({'type': 'need', 'number': head['number'], 'keys': []}) for _ in range(100000)]",
                 "asks for more state", true},
+        Misdeed{"SaysByeAndStays", "done(head); frame({'type': 'bye'}); signal.pause()",
+                "did not end when it was asked to", false},
         Misdeed{"LeavesInOrder", "frame({'type': 'bye'}); sys.exit(0)", "has closed its connection", false}),
     [](const auto& misdeed) { return std::string(misdeed.param.name); });
 
