@@ -80,8 +80,8 @@ class OnSqlite final : public Ground {
   }
 
  private:
-  std::string ask(const std::string& sql) const {
-    Program shell({"sqlite3", "-cmd", ".timeout 10000", file_, sql}, folder_ / "sql");
+  std::string ask(const std::string& sql) {
+    Program shell({"sqlite3", "-cmd", ".timeout 10000", file_, sql}, folder_ / ("sql" + std::to_string(++asked_)));
     shell.waitForEnd();
     return shell.output();
   }
@@ -89,6 +89,7 @@ class OnSqlite final : public Ground {
   const test::TemporaryFolder& folder_;
   std::string file_;
   int runs_ = 0;
+  int asked_ = 0;
 };
 
 class OnPostgresql final : public Ground {

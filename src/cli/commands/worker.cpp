@@ -2,6 +2,7 @@
 
 #include <iostream>
 #include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
@@ -87,12 +88,19 @@ const char* nameOf(Outcome::Kind kind) noexcept {
   return "unknown";
 }
 
+/// Answers and the worker's own lines come from two threads: each is printed whole.
+void print(std::ostream& stream, const std::string& lines) {
+  static std::mutex printing;
+  const std::lock_guard lock(printing);
+  stream << lines << std::flush;
+}
+
 void print(const Message& message, const Answer& answer) {
-  std::cout << escaped(message.id.value) << "  " << nameOf(answer.outcome.kind);
-  if (!answer.outcome.reason.empty()) std::cout << "  " << escaped(answer.outcome.reason);
-  std::cout << "\n";
-  for (const Effect& effect : answer.effects) std::cout << "  " << std::visit(EffectLine{}, effect) << "\n";
-  std::cout << std::flush;
+  std::string lines = escaped(message.id.value) + "  " + nameOf(answer.outcome.kind);
+  if (!answer.outcome.reason.empty()) lines += "  " + escaped(answer.outcome.reason);
+  lines += "\n";
+  for (const Effect& effect : answer.effects) lines += "  " + std::visit(EffectLine{}, effect) + "\n";
+  print(std::cout, lines);
 }
 
 /// What puts and erases of this run have left.
@@ -159,9 +167,10 @@ Exit test(const TestOptions& options) {
   const auto supervisor = Supervisor::start();  // a fork: before any thread
   if (!supervisor) return refuse("", supervisor.error());
   const auto said = [](const EventBody& event, FencingToken) {
-    if (const auto* line = event.as<CommandSaid>()) std::cerr << line->stream << ": " << printable(line->line) << "\n";
+    if (const auto* line = event.as<CommandSaid>())
+      print(std::cerr, line->stream + ": " + printable(line->line) + "\n");
     if (const auto* cut = event.as<CommandOutputCut>())
-      std::cerr << cut->bytes << " bytes of its output are left out\n";
+      print(std::cerr, std::to_string(cut->bytes) + " bytes of its output are left out\n");
   };
   const worker::WorkerSettings settings{.command = options.command,
                                         .effects = {"sql", "send", "cancel", "reschedule", "put", "erase"}};
