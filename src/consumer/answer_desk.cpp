@@ -66,21 +66,21 @@ Result<Gathered> AnswerDesk::gather(const Asked& asked, const Ways& ways) {
   for (;;) {
     const Now now = ways.now();
     if (const Result<void> told = tellState(ways); !told) return told.error();
-    const AnswerBook::Entry* answer = book_.answerTo(*asked.head, asked.attempt);
+    std::optional<BootTime> answered;  // the book's entries move when more is given out
+    if (const auto* answer = book_.answerTo(*asked.head, asked.attempt)) answered = answer->answeredAt;
     const bool isOver = now.stopAsked || !now.mayBegin;
-    if (answer != nullptr) {
-      const BootTime until = answer->answeredAt + latency;
-      if (isOver || now.boot >= until || book_.isGathered(window, asked.batch)) {
+    if (answered) {
+      if (isOver || now.boot >= *answered + latency || book_.isGathered(window, asked.batch)) {
         tellSlow(id, ways, now);
         return readyOne(*asked.head);
       }
     }
     if (now.stopAsked && options_.whenAsked == WhenAsked::cut) answerer_->cut();
     const bool mayGive = asked.isTaken ? now.mayFinish : !isOver;
-    if (!now.mayFinish || (!mayGive && !book_.isInHand(id) && answer == nullptr)) return Gathered{};
+    if (!now.mayFinish || (!mayGive && !book_.isInHand(id) && !answered)) return Gathered{};
     if (mayGive) giveOut(window, asked.startable.empty() ? 1 : anyNumber, now);
     BootTime until = now.boot + look;
-    if (answer != nullptr) until = std::min(until, answer->answeredAt + latency);
+    if (answered) until = std::min(until, *answered + latency);
     const bool wasInHand = book_.isInHand(id);
     if (take(answerer_->await(until, now.stopAsked ? std::stop_token{} : ways.stop), now)) {
       window.first = 0;
