@@ -14,6 +14,7 @@
 #include <filesystem>
 
 #include "base/text.hpp"
+#include "base/threads.hpp"
 #include "process/child.hpp"
 
 namespace tenure::cli::worker {
