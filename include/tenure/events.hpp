@@ -56,15 +56,15 @@ struct CommandOutputCut {
 
 // --- the workers of `tenure consume --worker`
 struct WorkerReady {
-  TENURE_EVENT("worker_ready", info)  // it was started, and has said hello
+  TENURE_EVENT("worker_ready", info)  // a worker was started, and has greeted
   std::string language;               // escaped
   std::size_t ahead = 1;              // messages that it takes in hand at a time
   void fields(auto&& f) const { f("language", language), f("ahead", ahead); }
 };
 struct WorkerLost {
-  TENURE_EVENT("worker_lost", warn)  // it has ended, or was killed; or could not be started
+  TENURE_EVENT("worker_lost", warn)  // a worker has ended, was killed, or could not be started
   std::string why;
-  std::size_t inHand = 0;  // messages that it had
+  std::size_t inHand = 0;  // messages that the worker had
   std::chrono::milliseconds startsAgainIn{};
   void fields(auto&& f) const { f("why", why), f("in_hand", inHand), f("starts_again_in_ms", startsAgainIn); }
 };

@@ -59,7 +59,7 @@ struct Answer {
   std::vector<Effect> effects{};  // only of an outcome that is done
 };
 
-/// One giving of one message; it grows with each.
+/// Numbers each time that a message is given out, in growing order.
 using Giving = Id<struct GivingTag, std::int64_t>;
 
 struct Given {
@@ -84,11 +84,11 @@ struct StateNeeded {
   Giving ticket;
   std::vector<std::string> keys;
 };
-/// Messages that were given will not be answered: what had them has died, or was ended.
+/// The messages in hand will not be answered: their handler has died, or was ended.
 struct GivenLost {
   std::string why;
   bool charges = true;        // a message that was alone in hand has had a failed attempt
-  bool hadOthersToo = false;  // of other lanes: none was alone
+  bool hadOthersToo = false;  // messages of other lanes were lost with them: no message was alone
 };
 using Reply = std::variant<Answered, StateNeeded, GivenLost>;
 
@@ -97,21 +97,21 @@ class IAnswerer {
  public:
   virtual ~IAnswerer() = default;
 
-  /// From now on messages come, under this term. What still runs for an earlier one is ended.
+  /// From now on messages are given under this term. A handler that still runs for an earlier term is ended.
   virtual void attend(const Term& term) = 0;
-  /// The term is over for this lane: what is in hand is ended, and no reply comes of it.
+  /// The term is over for this lane: handlers of messages in hand are ended, and no reply comes of them.
   virtual void leave() noexcept = 0;
   /// How many messages may be in hand at a time; 0: none can be given now.
   virtual std::size_t ahead() = 0;
-  /// Since when it can take none; nullopt: it can.
+  /// Since when no message can be given; nullopt: one can.
   virtual std::optional<BootTime> awaySince() = 0;
   /// Never waits. A message that cannot be given is lost, which await() says.
   virtual void give(const Given& given) = 0;
   /// Answers StateNeeded.
   virtual void tell(Giving ticket, const StateValues& values) = 0;
-  /// What has come; nothing: until then, or to a stop, nothing has.
+  /// The replies that have come. Waits for the first of them until `until`, or until a stop; then it returns none.
   virtual std::vector<Reply> await(BootTime until, const std::stop_token& stop) = 0;
-  /// Ends what is in hand; GivenLost comes of it, which charges no message.
+  /// Ends the handlers of messages in hand; a GivenLost follows, which charges no message.
   virtual void cut() = 0;
 };
 

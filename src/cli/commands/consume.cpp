@@ -129,9 +129,9 @@ Result<Settings> settingsOf(const ConsumeOptions& options) {
   return settings;
 }
 
-/// What a replica does with its messages.
+/// How a replica handles its messages: --sql, --exec or --worker.
 struct Work {
-  /// What outlives the consumer, and tells the replica's events.
+  /// Starts what the handlers need (worker processes); it ends after the consumer, and before the replica's log.
   std::function<std::shared_ptr<void>(const Emitter&)> start = [](const auto&) { return nullptr; };
   std::function<std::unique_ptr<Consumer>(ReplicaRun&, const Backend::Ends&, const ConsumerOptions&, const Emitter&)>
       consumerOf;

@@ -1,5 +1,5 @@
-/// What a command says, as events of its own: a line an event, cut at 3,500 bytes as a log shows them, at most 256 KiB
-/// a message; the rest is counted (CommandOutputCut). So no command can forge an event, or flood the log.
+/// The output of a command as events: each line is an event, cut at 3,500 bytes as a log shows them, and a message has
+/// 256 KiB of them; the rest is counted (CommandOutputCut). So no command can forge an event, or flood the log.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ class CommandOutput {
   CommandOutput(std::string message, Tell tell) : message_(std::move(message)), tell_(std::move(tell)) {}
 
   void take(OutputStream stream, std::string_view bytes);
-  /// From now on another message is in the command's hand; a line that has begun is that one's.
+  /// From now on the command handles another message, and its lines are told with that message's id.
   void turnTo(std::string message);
   /// Tells what is left: lines without an end, and how much was left out.
   void end();

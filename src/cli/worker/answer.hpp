@@ -1,4 +1,4 @@
-/// What a worker answers to a message, read from its frame. Pure.
+/// Reads a worker's answer from its frame. Pure.
 #pragma once
 
 #include "cli/worker/frame.hpp"

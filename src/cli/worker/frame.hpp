@@ -44,7 +44,7 @@ class FrameReader {
 
  private:
   std::string buffer_;
-  std::size_t from_ = 0;  // what is before it was taken
+  std::size_t from_ = 0;  // where the first frame begins that was not taken yet
 };
 
 }  // namespace tenure::cli::worker

@@ -1,4 +1,4 @@
-/// What is said on the wire (docs/reference/wire.md), as values. Pure.
+/// The messages of the wire (docs/reference/wire.md) as values, and their frames. Pure.
 #pragma once
 
 #include <optional>

@@ -29,7 +29,7 @@ class WorkerCareer final : public ILeaderCareer {
   void handOver(const Term& term) override { consumer_.handOver(term); }
 
  private:
-  /// One that starts just now is not waited for: a handover would.
+  /// A handover would wait here, so a worker that is starting just now counts as not ready.
   void requireWorkers(const std::stop_token& stop) { pool_.areReady(BootTime{}, stop).value(); }
 
   ILeaderCareer& consumer_;

@@ -25,7 +25,7 @@ constexpr auto firstBackoff = 100ms;
 constexpr auto longestBackoff = 30s;
 constexpr auto betweenLooks = 50ms;
 constexpr auto livedLong = 10s;         // the next one is started at once
-constexpr auto timeToProveItself = 5s;  // one that greets, and dies of nothing, is not there
+constexpr auto timeToProveItself = 5s;  // until then a worker that has only greeted counts as away
 constexpr auto timeToLeave = 5s;        // from "stop" to the end
 constexpr auto timeToHear = 500ms;      // a service manager tells all of its processes, one after the other
 /// Beyond that a worker that does not read is given nothing more.
@@ -52,7 +52,7 @@ class WorkerPool::Slot {
   Result<void> isReady(BootTime until, const std::stop_token& stop);
   Result<void> hasStarted();
 
-  // Of a seat.
+  // Called by the seats, on the threads of their lanes.
   void attend(Seat& seat, const Term& term);
   void leave(Seat& seat) noexcept;
   std::size_t ahead(const Seat& seat);
@@ -69,7 +69,7 @@ class WorkerPool::Slot {
     Seat* seat = nullptr;  // nullptr: its lane has left
     Giving ticket;
     MessageId id;
-    std::optional<Frame> unsent{};  // it waits until the worker takes one more
+    std::optional<Frame> unsent{};  // the message waits until the worker takes one more
     BootTime since{};               // from when on its limit counts, while it is the first in hand
     bool needs = false;
     bool isExcused = false;  // another message has overrun its limit
@@ -113,7 +113,7 @@ class WorkerPool::Slot {
   std::mutex mutex_;
   std::condition_variable_any changed_;
   // Under the mutex:
-  std::optional<Hello> hello_;  // it is greeted
+  std::optional<Hello> hello_;  // of the process, once it has greeted
   std::optional<Error> trouble_;
   std::optional<BootTime> awaySince_ = BootClock::now();
   std::vector<Seat*> seats_;  // under a term
@@ -124,8 +124,8 @@ class WorkerPool::Slot {
   std::size_t lost_ = 0;
   bool isCut_ = false;
   bool isKilled_ = false;   // with its term
-  bool isEnding_ = false;   // what it had in hand is not judged yet
-  bool isLeaving_ = false;  // it has said so
+  bool isEnding_ = false;   // the process has ended, and its messages are not given up yet
+  bool isLeaving_ = false;  // the process has said bye
   bool hasAnswered_ = false;
   BootTime greetedAt_{};
   /// So many were in hand together when their process died: as many are handed over one at a time.
@@ -186,7 +186,7 @@ void WorkerPool::Slot::attend(Seat& seat, const Term& term) {
   seats_.push_back(&seat);
 }
 
-/// What it has in hand ends with the term.
+/// The process is killed if it has a message of this lane in hand.
 void WorkerPool::Slot::leave(Seat& seat) noexcept {
   const std::lock_guard lock(mutex_);
   for (InHand& each : inHand_) {
@@ -391,7 +391,7 @@ Result<void> WorkerPool::Slot::converse(WorkerProcess& process) {
   const Result<void> exchanged = process.exchange(wake_.get(), BootClock::now() + betweenLooks);
   std::uint64_t count = 0;
   static_cast<void>(!::read(wake_.get(), &count, sizeof(count)));
-  for (;;) {  // what it has said before it ended counts
+  for (;;) {  // also after the process has ended: an answer that it sent before counts
     Result<std::optional<Frame>> frame = process.next();
     if (!frame) return frame.error();
     if (!*frame) break;
@@ -458,7 +458,7 @@ Result<void> WorkerPool::Slot::hear(WorkerProcess& process, SaysNeed& said) {
 Result<void> WorkerPool::Slot::hear(WorkerProcess& process, SaysProgress& said) {
   const std::lock_guard lock(mutex_);
   const auto found = std::ranges::find(inHand_, said.number, &InHand::number);
-  if (found == inHand_.end()) return {};  // it was answered meanwhile, by another thread of the worker
+  if (found == inHand_.end()) return {};  // another thread of the worker has answered the message meanwhile
   found->since = BootClock::now();
   return process.send(notedFrame(said.number));
 }
@@ -489,8 +489,8 @@ std::optional<Error> WorkerPool::Slot::overrun() {
   return why;
 }
 
-/// What it had in hand will not be answered. Its own end comes first: a message in hand is given to no other process
-/// while something of this one may still run.
+/// Gives up the messages in hand once the process has ended: no message is given to another process while this one may
+/// still run.
 void WorkerPool::Slot::end(WorkerProcess& process, const Error& why, BootTime leaveBy) {
   {
     const std::lock_guard lock(mutex_);
