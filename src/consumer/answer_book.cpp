@@ -6,10 +6,6 @@
 namespace tenure::consuming {
 namespace {
 
-bool isEnded(const Answer& answer) noexcept {
-  return answer.outcome.kind == Outcome::Kind::done || answer.outcome.kind == Outcome::Kind::skip;
-}
-
 Giving ticketOf(const AnswerBook::Entry& entry) noexcept { return entry.given.ticket; }
 
 }  // namespace
@@ -56,7 +52,7 @@ bool AnswerBook::onAnswered(const Answered& answered, BootTime now) {
   alone_.erase(entry->given.message->id);
   entry->answer = answered.answer;
   entry->answeredAt = now;
-  if (!isEnded(answered.answer)) unended_.push_back(answered.ticket);
+  if (!isEnded(answered.answer.outcome)) unended_.push_back(answered.ticket);
   return true;
 }
 
@@ -112,7 +108,7 @@ bool AnswerBook::isGathered(const Window& window, std::size_t messages) const {
   for (std::size_t i = 0; i < wanted; ++i) {
     const Entry* entry = entryOf(window.messages[i]->id);
     if (entry == nullptr || !entry->answer) return false;
-    if (isOneLine_ && !isEnded(*entry->answer)) return true;
+    if (isOneLine_ && !isEnded(entry->answer->outcome)) return true;
   }
   return true;
 }

@@ -22,6 +22,11 @@
 
 namespace tenure::consuming {
 
+/// Its message is done with, and those behind it may go on.
+inline bool isEnded(const Outcome& outcome) noexcept {
+  return outcome.kind == Outcome::Kind::done || outcome.kind == Outcome::Kind::skip;
+}
+
 class AnswerBook {
  public:
   /// `isOneLine`: every message waits for the one before it; else those of a group do.

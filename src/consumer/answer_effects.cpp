@@ -57,7 +57,9 @@ class Applier {
   std::vector<SqlParameter> parameters_;
 };
 
-Outcome outcomeOf(const Error& error) {
+}  // namespace
+
+Outcome outcomeOfWrite(const Error& error) {
   if (isTermOver(error.code) && !isFatal(error.code)) throw EndTerm(EndReason::fenced, error);
   if (isFatal(error.code) || error.is(Errc::storeFull)) throw EndTerm(EndReason::failed, error);
   // A column of text, and a value that is none: no attempt can help.
@@ -66,13 +68,11 @@ Outcome outcomeOf(const Error& error) {
   return isStores ? Outcome::retryLater(error.message()) : Outcome::failed(error.message());
 }
 
-}  // namespace
-
 Outcome applied(const Answer& answer, Transaction& transaction, WallTime now) {
   if (answer.outcome.kind != Outcome::Kind::done) return answer.outcome;
   Applier apply(transaction, now);
   for (const Effect& effect : answer.effects)
-    if (const Result<void> done = std::visit(apply, effect); !done) return outcomeOf(done.error());
+    if (const Result<void> done = std::visit(apply, effect); !done) return outcomeOfWrite(done.error());
   return Outcome::done();
 }
 

@@ -497,10 +497,8 @@ Action LaneRunner::perform(Handle& asked) {
 
 /// Nothing waits here while a transaction is open: what precedes the message is committed first.
 Action LaneRunner::perform(Gather& asked) {
-  if (transaction_ || desk_->isReady(*asked.message, asked.attempt)) {
-    const bool isReady = desk_->isReady(*asked.message, asked.attempt);
-    return lane_->onGathered(isReady ? desk_->readyOne(*asked.message) : Gathered{}, now());
-  }
+  if (desk_->isReady(*asked.message, asked.attempt)) return lane_->onGathered(desk_->readyOne(*asked.message), now());
+  if (transaction_) return lane_->onGathered({}, now());
   context_.reportProgress();
   const Result<Gathered> gathered = desk_->gather({.head = asked.message,
                                                    .attempt = asked.attempt,
@@ -553,8 +551,7 @@ Action LaneRunner::applied(const Handle& asked) {
   std::optional<Outcome> outcome = desk_->apply(*asked.message, handed());
   if (const Result<void> sound = transaction_->status(); !sound) return refused(sound.error());
   if (!outcome) return lane_->onStale(now());
-  const bool isDone = outcome->kind == Outcome::Kind::done || outcome->kind == Outcome::Kind::skip;
-  if (!isDone) notDone(asked.message->id);
+  if (!isEnded(*outcome)) notDone(asked.message->id);
   return ran(*std::move(outcome));
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "consumer/answer_effects.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -147,15 +148,10 @@ Result<void> refuseUnlessItFits(const std::string& statement, Check check) {
   return checked;
 }
 
+/// A statement that is none cannot be run for any message.
 Outcome outcomeOfSql(const Error& error) {
-  if (isTermOver(error.code) && !isFatal(error.code)) throw EndTerm(EndReason::fenced, error);
-  if (isFatal(error.code)) throw EndTerm(EndReason::failed, error);
   if (error.is(Errc::invalidArgument)) throw refused(error);
-  if (error.is(Errc::storeFull)) throw EndTerm(EndReason::failed, error);
-  // A column of text, and a body that is none: no attempt can help.
-  if (error.is(Errc::commitRefused)) return Outcome::reject(error.message());
-  const bool storesFault = error.is(Errc::unavailable) || error.is(Errc::storeBusy);
-  return storesFault ? Outcome::retryLater(error.message()) : Outcome::failed(error.message());
+  return consuming::outcomeOfWrite(error);
 }
 
 }  // namespace

@@ -42,8 +42,9 @@ Result<std::optional<Frame>> FrameReader::next() {
   if (bytes.size() < lengths + head + body) return std::optional<Frame>{};
   Frame frame{std::string(bytes.substr(lengths, head)), std::string(bytes.substr(lengths + head, body))};
   from_ += lengths + head + body;
-  if (!nlohmann::json::parse(frame.head, nullptr, false).is_object())
-    return Error{Errc::invalidArgument, "the head of a frame is no JSON object"};
+  const std::size_t first = frame.head.find_first_not_of(" \t\r\n");
+  const bool isObject = first != std::string::npos && frame.head[first] == '{' && nlohmann::json::accept(frame.head);
+  if (!isObject) return Error{Errc::invalidArgument, "the head of a frame is no JSON object"};
   return std::optional(std::move(frame));
 }
 
