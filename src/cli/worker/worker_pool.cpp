@@ -473,10 +473,10 @@ Result<void> WorkerPool::Slot::hear(WorkerProcess&, SaysBye&) {
   return {};
 }
 
-/// Of several messages the first is in work: workers take them one after the other.
+/// Of several messages the first is in work: workers take them one after the other. A worker that leaves works on none.
 std::optional<Error> WorkerPool::Slot::overrun() {
   const std::lock_guard lock(mutex_);
-  if (!settings_.limit || inHand_.empty()) return std::nullopt;
+  if (!settings_.limit || inHand_.empty() || isLeaving_) return std::nullopt;
   const InHand late = inHand_.front();
   // While the worker waits for its state, the time is ours.
   if (late.unsent || late.needs || BootClock::now() - late.since < *settings_.limit) return std::nullopt;
