@@ -462,8 +462,8 @@ Result<void> LaneRunner::book(const Commit& commit) {
   for (std::size_t lane = 1; lane <= commit.voids; ++lane)
     if (done) done = transaction_->recordInWork(name_, lane, {});
   if (done) done = transaction_->recordInWork(name_, context_.lane(), commit.inWork);
-  if (done && shares_ && !commit.settled.empty()) done = context_.acknowledge(*transaction_, stubsOf(commit.settled));
-  if (done && shares_ && !commit.others.empty()) done = context_.acknowledge(*transaction_, commit.others);
+  if (done && shares_ && !commit.settled.empty()) done = transaction_->acknowledge(stubsOf(commit.settled));
+  if (done && shares_ && !commit.others.empty()) done = transaction_->acknowledge(commit.others);
   if (done) done = book(commit.numbers);
   // The last look at the lease; whatever passes between here and the store is the fence's to stop.
   if (done && !term_->valid()) done = Error{Errc::leaseLost, "before a commit"};

@@ -33,11 +33,6 @@ Result<void> SerializedTransaction::enter() {
   return *broken_;
 }
 
-Result<void> SerializedTransaction::acknowledge(IMessageSource& source, std::span<const Message> messages) {
-  const Result<void> entered = enter();
-  return entered ? source.acknowledge(*inner_, messages) : entered;
-}
-
 Result<std::optional<std::string>> SerializedTransaction::get(std::string_view key) {
   if (const Result<void> entered = enter(); !entered) return entered.error();
   return inner_->get(key);
@@ -152,6 +147,11 @@ Result<void> SerializedTransaction::dropKept(const ConsumerName& consumer, const
 Result<void> SerializedTransaction::logAttempts(const ConsumerName& consumer, std::span<const LoggedAttempt> attempts) {
   const Result<void> entered = enter();
   return entered ? inner_->logAttempts(consumer, attempts) : entered;
+}
+
+Result<void> SerializedTransaction::acknowledge(std::span<const Message> messages) {
+  const Result<void> entered = enter();
+  return entered ? inner_->acknowledge(messages) : entered;
 }
 
 Result<void> SerializedTransaction::commit() {

@@ -11,7 +11,7 @@
 
 #include "base/answer_timer.hpp"
 #include "base/threads.hpp"
-#include "tenure/spi/source.hpp"
+#include "tenure/spi/store.hpp"
 #include "tenure/values.hpp"
 
 namespace tenure::consuming {
@@ -60,9 +60,6 @@ class SerializedTransaction final : public IFencedTransaction {
       : access_(access), watch_(watch), unresolved_(unresolved), store_(store), timer_(timer), term_(term) {}
   ~SerializedTransaction() override { SerializedTransaction::rollback(); }
 
-  /// Acknowledges inside the transaction that has the turn.
-  Result<void> acknowledge(IMessageSource& source, std::span<const Message> messages);
-
   Result<std::optional<std::string>> get(std::string_view key) override;
   Result<void> put(std::string_view key, std::string_view value) override;
   Result<void> erase(std::string_view key) override;
@@ -88,6 +85,7 @@ class SerializedTransaction final : public IFencedTransaction {
   Result<void> keep(const ConsumerName& consumer, const KeptMessage& message) override;
   Result<void> dropKept(const ConsumerName& consumer, const GroupId& group, std::int64_t number) override;
   Result<void> logAttempts(const ConsumerName& consumer, std::span<const LoggedAttempt> attempts) override;
+  Result<void> acknowledge(std::span<const Message> messages) override;
   Result<void> commit() override;
   void rollback() noexcept override;
 

@@ -100,8 +100,6 @@ class IWorkerContext : public IProgress {
   virtual std::vector<Message> begin(const Message& message) = 0;
   /// Acknowledges committed messages.
   virtual Result<Receipt> acknowledge(const Acknowledge& done) = 0;
-  /// Acknowledges in the transaction, where source and store share it.
-  virtual Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) = 0;
   /// Histories of messages that did not come from the scheduler.
   virtual std::vector<MessageHistory> historiesOf(std::span<const Message> messages) = 0;
   virtual void detach() noexcept = 0;

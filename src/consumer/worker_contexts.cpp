@@ -125,9 +125,4 @@ Result<Assignment> Engine::LaneContext::take(Take take) {
   return dispatcher_.take(number_, take.max, take.until, stopToken());
 }
 
-Result<void> Engine::LaneContext::acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) {
-  if (engine_.isSerialized_) return static_cast<SerializedTransaction&>(transaction).acknowledge(of_.source, messages);
-  return of_.source.acknowledge(transaction, messages);
-}
-
 }  // namespace tenure::consuming

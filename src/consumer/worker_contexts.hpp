@@ -28,9 +28,6 @@ class Engine::TotalContext final : public IWorkerContext {
   bool isLimited() const override { return engine_.order_->limitsAnything(); }
   std::vector<Message> begin(const Message& message) override { return order().begin(message, of_.clock.now()); }
   Result<Receipt> acknowledge(const Acknowledge& done) override;
-  Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override {
-    return of_.source.acknowledge(transaction, messages);
-  }
   std::vector<MessageHistory> historiesOf(std::span<const Message>) override { return {}; }
   void detach() noexcept override { of_.source.detach(); }
   bool prunes() const noexcept override { return false; }  // it says itself from when on
@@ -68,9 +65,6 @@ class Engine::RecoveryContext final : public IWorkerContext {
   bool isLimited() const override { return false; }
   std::vector<Message> begin(const Message& message) override { return dispatcher_.begin(message); }
   Result<Receipt> acknowledge(const Acknowledge& done) override;
-  Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override {
-    return of_.source.acknowledge(transaction, messages);
-  }
   std::vector<MessageHistory> historiesOf(std::span<const Message> messages) override {
     return dispatcher_.historiesOf(messages);
   }
@@ -116,7 +110,6 @@ class Engine::LaneContext final : public IWorkerContext, public IAccessWatch {
   Result<Receipt> acknowledge(const Acknowledge& done) override {
     return dispatcher_.acknowledge(number_, done, !of_.shares);
   }
-  Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override;
   std::vector<MessageHistory> historiesOf(std::span<const Message> messages) override {
     return dispatcher_.historiesOf(messages);
   }

@@ -34,10 +34,6 @@ class UnpackingSource final : public IMessageSource {
   Result<void> attach(const Term& term) override;
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override;
   Result<void> tend() override { return source_->tend(); }
-  bool sharesTransactionsWith(const IFencedStore&) const noexcept override { return false; }
-  Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override {
-    return source_->acknowledge(transaction, messages);  // which says that it does not
-  }
   Result<void> acknowledge(std::span<const Message> messages) override;
   void limitAnswers(AnswerTimer* timer) noexcept override { source_->limitAnswers(timer); }
   void detach() noexcept override;

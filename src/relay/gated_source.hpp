@@ -34,9 +34,6 @@ class GatedSource final : public IMessageSource {
   bool sharesTransactionsWith(const IFencedStore& store) const noexcept override {
     return source_.sharesTransactionsWith(store);
   }
-  Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override {
-    return source_.acknowledge(transaction, messages);
-  }
   Result<void> acknowledge(std::span<const Message> messages) override { return source_.acknowledge(messages); }
   void limitAnswers(AnswerTimer* timer) noexcept override { source_.limitAnswers(timer); }
   void detach() noexcept override { source_.detach(); }

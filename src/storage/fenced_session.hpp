@@ -64,9 +64,6 @@ class FencedSession final : public IFencedStore {
   void limitAnswers(AnswerTimer* timer) noexcept override { driver_->limitAnswers(timer); }
   void release() noexcept override;
 
-  /// The session that this lane belongs to; itself when it is no lane.
-  const FencedSession& main() const noexcept { return main_; }
-
   bool isLane() const noexcept { return &main_ != this; }
 
   // For its transactions:

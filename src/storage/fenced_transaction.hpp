@@ -55,12 +55,9 @@ class FencedTransaction final : public IFencedTransaction, private ISqlStatement
   Result<void> keep(const ConsumerName& consumer, const KeptMessage& message) override;
   Result<void> dropKept(const ConsumerName& consumer, const GroupId& group, std::int64_t number) override;
   Result<void> logAttempts(const ConsumerName& consumer, std::span<const LoggedAttempt> attempts) override;
+  Result<void> acknowledge(std::span<const Message> messages) override;
   Result<void> commit() override;
   void rollback() noexcept override;
-
-  /// For the source of the same place.
-  Result<void> acknowledge(std::span<const Message> messages);
-  const FencedSession& session() const noexcept { return session_; }
 
  private:
   Result<std::vector<SqlRow>> execute(std::string_view sql, std::span<const SqlParameter> parameters) override;

@@ -81,7 +81,7 @@ void sameCallsBare(benchmark::State& state) {
         ids[i].value = message.id.value;
       }
       static_cast<void>(transaction->recordInWork(name, 0, {.ids = ids}));
-      static_cast<void>(source.acknowledge(*transaction, *fetched));
+      static_cast<void>(transaction->acknowledge(*fetched));
       if (!transaction->commit()) state.SkipWithError("not committed");
     }
     state.PauseTiming();

@@ -31,6 +31,11 @@ class RecordedTransaction final : public ForwardingTransaction {
     store_.undo(store_.mark_);
     return ForwardingTransaction::rollbackToMark();
   }
+  Result<void> acknowledge(std::span<const Message> messages) override {
+    Result<void> done = ForwardingTransaction::acknowledge(messages);
+    if (done) store_.acknowledging(messages);
+    return done;
+  }
   Result<void> commit() override {
     store_.history_.write(Stage::invoke, Op::commit, term_.token().value);
     Result<void> committed = ForwardingTransaction::commit();
@@ -104,12 +109,6 @@ Result<void> RecordedSource::attach(const Term& term) {
 bool RecordedSource::sharesTransactionsWith(const IFencedStore& store) const noexcept {
   return acknowledging_ == Acknowledging::inTransaction && &store == &store_ &&
          inner_.sharesTransactionsWith(innermost_);
-}
-
-Result<void> RecordedSource::acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) {
-  Result<void> done = ForwardingTransaction::acknowledgeIn(transaction, inner_, messages);
-  if (done) store_.acknowledging(messages);
-  return done;
 }
 
 Result<void> RecordedSource::acknowledge(std::span<const Message> messages) {

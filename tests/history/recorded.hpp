@@ -67,7 +67,6 @@ class RecordedSource final : public IMessageSource {
   }
   Result<void> tend() override { return inner_.tend(); }
   bool sharesTransactionsWith(const IFencedStore& store) const noexcept override;
-  Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override;
   Result<void> acknowledge(std::span<const Message> messages) override;
   void detach() noexcept override { inner_.detach(); }
 

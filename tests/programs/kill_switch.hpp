@@ -100,6 +100,9 @@ class KillTransaction final : public ForwardingTransaction, private ISqlStatemen
   Result<void> dropKept(const ConsumerName& consumer, const GroupId& group, std::int64_t number) override {
     return kill_.around("drop_kept", [&] { return ForwardingTransaction::dropKept(consumer, group, number); });
   }
+  Result<void> acknowledge(std::span<const Message> messages) override {
+    return kill_.around("acknowledge", [&] { return ForwardingTransaction::acknowledge(messages); });
+  }
   ISqlStatements* sql() noexcept override { return this; }
   Result<void> mark() override {
     return kill_.around("mark", [&] { return ForwardingTransaction::mark(); });
@@ -214,10 +217,6 @@ class KillSource final : public IMessageSource {
   bool sharesTransactionsWith(const IFencedStore& store) const noexcept override {
     const bool isOurs = &store == &store_ || &store == &store_.inner();
     return isOurs && inner_.sharesTransactionsWith(store_.inner());
-  }
-  Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override {
-    return kill_.around("acknowledge",
-                        [&] { return ForwardingTransaction::acknowledgeIn(transaction, inner_, messages); });
   }
   Result<void> acknowledge(std::span<const Message> messages) override {
     return kill_.around("acknowledge", [&] { return inner_.acknowledge(messages); });

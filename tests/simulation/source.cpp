@@ -163,10 +163,6 @@ void Source::misplace(Message& message) const {
     if (name == keyHeader) value = "1";
 }
 
-Result<void> Source::acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) {
-  return static_cast<StoreTransaction&>(transaction).acknowledge(table_, messages);
-}
-
 Result<void> Source::acknowledge(std::span<const Message> messages) {
   Simulation& simulation = process_.simulation();
   return process_.remotely<Result<void>>(simulation.plan().networkLatency, false,

@@ -376,8 +376,8 @@ Result<void> StoreTransaction::logAttempts(const ConsumerName& consumer, std::sp
   return written;
 }
 
-Result<void> StoreTransaction::acknowledge(IMessageSource& source, std::span<const Message> messages) {
-  Result<void> written = acknowledgeIn(*this, source, messages);
+Result<void> StoreTransaction::acknowledge(std::span<const Message> messages) {
+  Result<void> written = ForwardingTransaction::acknowledge(messages);
   for (const Message& message : messages)
     if (written) booking_.acknowledged.push_back(process_.source().givenAs(message));
   return written;

@@ -97,7 +97,7 @@ class StoreTransaction final : public test::ForwardingTransaction {
   Result<void> commit() override;
   Result<void> status() const override { return broken_ ? Result<void>{*broken_} : ForwardingTransaction::status(); }
 
-  Result<void> acknowledge(IMessageSource& source, std::span<const Message> messages);
+  Result<void> acknowledge(std::span<const Message> messages) override;
 
  private:
   Result<void> pass(Step step) override;

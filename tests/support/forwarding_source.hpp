@@ -20,9 +20,6 @@ class ForwardingSource : public IMessageSource {
   bool sharesTransactionsWith(const IFencedStore& store) const noexcept override {
     return inner_.sharesTransactionsWith(store);
   }
-  Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override {
-    return inner_.acknowledge(transaction, messages);
-  }
   Result<void> acknowledge(std::span<const Message> messages) override { return inner_.acknowledge(messages); }
   void limitAnswers(AnswerTimer* timer) noexcept override { inner_.limitAnswers(timer); }
   void detach() noexcept override { inner_.detach(); }

@@ -88,18 +88,12 @@ class ForwardingTransaction : public IFencedTransaction {
       return inner.logAttempts(consumer, all);
     });
   }
+  Result<void> acknowledge(std::span<const Message> messages) override {
+    return pass(
+        [all = std::vector<Message>(messages.begin(), messages.end())](auto& inner) { return inner.acknowledge(all); });
+  }
   Result<void> commit() override { return inner_->commit(); }
   void rollback() noexcept override { inner_->rollback(); }
-
-  /// Acknowledges inside `transaction`, through all decorators that are around it.
-  static Result<void> acknowledgeIn(IFencedTransaction& transaction, IMessageSource& source,
-                                    std::span<const Message> messages) {
-    auto* around = dynamic_cast<ForwardingTransaction*>(&transaction);
-    if (around == nullptr) return source.acknowledge(transaction, messages);
-    return around->pass([&source, all = std::vector<Message>(messages.begin(), messages.end())](auto& inner) {
-      return acknowledgeIn(inner, source, all);
-    });
-  }
 
  protected:
   using Step = std::function<Result<void>(IFencedTransaction&)>;

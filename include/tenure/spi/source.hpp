@@ -51,10 +51,12 @@ class IMessageSource {
   /// Between batches: brings to the queue what is due, as fetch() does, with its errors.
   virtual Result<void> tend() { return {}; }
 
-  /// True when acknowledging can be part of that store's transaction, because both are one database.
-  virtual bool sharesTransactionsWith(const IFencedStore& store) const noexcept = 0;
-  /// Acknowledges inside `transaction`; only when it shares transactions with its store.
-  virtual Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) = 0;
+  /// True when that store's transactions can acknowledge messages of this source (IFencedTransaction::acknowledge),
+  /// because both are one database. False for all stores where the source and the store are apart.
+  virtual bool sharesTransactionsWith(const IFencedStore& store) const noexcept {
+    static_cast<void>(store);
+    return false;
+  }
   /// Acknowledges after the commit; a repeat is harmless.
   virtual Result<void> acknowledge(std::span<const Message> messages) = 0;
 

@@ -226,6 +226,9 @@ class IFencedTransaction : public Transaction {
   /// Adds lines to the consume log, of a store that keeps one (IFencedStore::keepsLog): whatever is committed with them
   /// is in the log, and nothing else.
   virtual Result<void> logAttempts(const ConsumerName&, std::span<const LoggedAttempt>) { return Errc::unsupported; }
+  /// Takes messages out of the queue with the commit: for the source that shares this store's transactions
+  /// (IMessageSource::sharesTransactionsWith), and for no other one.
+  virtual Result<void> acknowledge(std::span<const Message>) { return Errc::unsupported; }
   /// Durable when it returns. Errc::outcomeUnknown: ask IFencedStore::resolve before anything else.
   virtual Result<void> commit() = 0;
   virtual void rollback() noexcept = 0;

@@ -136,10 +136,6 @@ std::vector<Message> Source::takeArrived(std::size_t max) {
   return messages;
 }
 
-Result<void> Source::acknowledge(IFencedTransaction&, std::span<const Message>) {
-  return Error{Errc::unsupported, "a broker shares no transaction with a store"};
-}
-
 Result<void> Source::acknowledge(std::span<const Message> messages) {
   TENURE_ASSERT(io_ != nullptr);
   {

@@ -50,8 +50,6 @@ class Source final : public IMessageSource, private IIncoming {
   Result<QueueIdentity> identity(const std::stop_token& stop) override;
   Result<void> attach(const Term& term) override;
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override;
-  bool sharesTransactionsWith(const IFencedStore&) const noexcept override { return false; }
-  Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override;
   Result<void> acknowledge(std::span<const Message> messages) override;
   void limitAnswers(AnswerTimer* timer) noexcept override { timer_ = timer; }
   void detach() noexcept override;

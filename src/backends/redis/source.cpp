@@ -14,7 +14,6 @@
 #include "base/assert.hpp"
 #include "base/random.hpp"
 #include "base/text.hpp"
-#include "storage/fenced_transaction.hpp"
 #include "storage/key_value/encoding.hpp"
 #include "storage/waiting_rows.hpp"
 
@@ -266,12 +265,6 @@ Result<std::vector<Message>> Source::messagesFrom(const Reply& reply) {
   }
   if (!messages.empty()) cursor_ = messages.back().position;
   return messages;
-}
-
-Result<void> Source::acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) {
-  auto* ours = dynamic_cast<storage::FencedTransaction*>(&transaction);
-  TENURE_ASSERT(ours != nullptr && sharesTransactionsWith(ours->session()));
-  return ours->acknowledge(messages);
 }
 
 Result<void> Source::acknowledge(std::span<const Message> messages) {

@@ -56,7 +56,6 @@ class Source final : public IMessageSource {
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override;
   Result<void> tend() override;
   bool sharesTransactionsWith(const IFencedStore& store) const noexcept override { return &store == &store_; }
-  Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override;
   Result<void> acknowledge(std::span<const Message> messages) override;
   void limitAnswers(AnswerTimer* timer) noexcept override {
     link_.limitAnswers(timer);

@@ -8,7 +8,6 @@
 #include "base/assert.hpp"
 #include "messages/headers.hpp"
 #include "messages/message_numbers.hpp"
-#include "storage/fenced_transaction.hpp"
 #include "storage/waiting_rows.hpp"
 
 namespace tenure::sqlite {
@@ -207,12 +206,6 @@ Result<std::vector<Message>> Source::lookAndNumber(std::size_t max) {
   if (!numbered) return numbered;
   const bool isUnknown = isOutcomeUnknown(committed.error().code);
   return isUnknown ? Error{Errc::unavailable, committed.error().detail} : committed.error();
-}
-
-Result<void> Source::acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) {
-  auto* ours = dynamic_cast<storage::FencedTransaction*>(&transaction);
-  TENURE_ASSERT(ours != nullptr && sharesTransactionsWith(ours->session()));
-  return ours->acknowledge(messages);
 }
 
 Result<void> Source::acknowledge(std::span<const Message> messages) {

@@ -28,7 +28,6 @@ class Source final : public IMessageSource {
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override;
   Result<void> tend() override { return promote(); }
   bool sharesTransactionsWith(const IFencedStore& store) const noexcept override { return &store == &store_; }
-  Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override;
   Result<void> acknowledge(std::span<const Message> messages) override;
   void detach() noexcept override;
 

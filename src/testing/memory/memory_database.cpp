@@ -56,10 +56,6 @@ class Source final : public IMessageSource {
 
   bool sharesTransactionsWith(const IFencedStore& store) const noexcept override { return &store == sharing_; }
 
-  Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override {
-    return static_cast<FaultyTransaction&>(transaction).acknowledge(messages);
-  }
-
   Result<void> acknowledge(std::span<const Message> messages) override {
     const std::lock_guard lock(state_.mutex);
     if (Result<void> struck = state_.strike(Operation::acknowledge); !struck) return struck;

@@ -121,7 +121,7 @@ Result<void> FaultyTransaction::logAttempts(const ConsumerName& consumer, std::s
 
 Result<void> FaultyTransaction::acknowledge(std::span<const Message> messages) {
   const Result<void> may = entered();
-  return may ? static_cast<storage::FencedTransaction&>(*inner_).acknowledge(messages) : may;
+  return may ? inner_->acknowledge(messages) : may;
 }
 
 Result<void> FaultyTransaction::commit() {

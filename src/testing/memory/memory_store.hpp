@@ -59,11 +59,9 @@ class FaultyTransaction final : public IFencedTransaction {
   Result<void> keep(const ConsumerName& consumer, const KeptMessage& message) override;
   Result<void> dropKept(const ConsumerName& consumer, const GroupId& group, std::int64_t number) override;
   Result<void> logAttempts(const ConsumerName& consumer, std::span<const LoggedAttempt> attempts) override;
+  Result<void> acknowledge(std::span<const Message> messages) override;
   Result<void> commit() override;
   void rollback() noexcept override;
-
-  /// Takes messages out of the queue with the commit.
-  Result<void> acknowledge(std::span<const Message> messages);
 
  private:
   /// Before each write.

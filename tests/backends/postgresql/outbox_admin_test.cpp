@@ -22,7 +22,7 @@ class OutboxAdmin : public OutboxSuite {
               Admission::fresh);
     ASSERT_THAT(transaction->deadLetter(relay, {.message = messages[0], .reason = "refused", .attempts = 3}),
                 succeeds());
-    ASSERT_THAT(leader.database.source().acknowledge(*transaction, messages), succeeds());
+    ASSERT_THAT(transaction->acknowledge(messages), succeeds());
     ASSERT_THAT(transaction->commit(), succeeds());
   }
   std::string letters() { return world_.ask("SELECT count(*) FROM tenure_dead_letter"); }

@@ -44,8 +44,7 @@ class OutboxSuite : public testing::Test {
   }
   static Result<void> acknowledge(Leader& leader, const std::vector<Message>& messages) {
     const auto transaction = leader.begin();
-    if (Result<void> acknowledged = leader.database.source().acknowledge(*transaction, messages); !acknowledged)
-      return acknowledged;
+    if (Result<void> acknowledged = transaction->acknowledge(messages); !acknowledged) return acknowledged;
     return transaction->commit();
   }
 

@@ -126,7 +126,7 @@ TEST_F(SmallOutbox, ALaneMarksWhatItsSourceHasHandedOut) {
   const auto lane = leader_.store().openLane(1);
   ASSERT_THAT(lane->claim(leader_.term), succeeds());
   const auto transaction = lane->begin(leader_.term).value();
-  ASSERT_THAT(leader_.database.source().acknowledge(*transaction, messages), succeeds());
+  ASSERT_THAT(transaction->acknowledge(messages), succeeds());
 
   EXPECT_THAT(transaction->commit(), succeeds());
 
@@ -232,7 +232,7 @@ TEST_F(OutboxOfAllRoles, ADeadRowIsMarkedWithWhatItDiedOf) {
   ASSERT_THAT(transaction->deadLetter(ConsumerName{"relay"},
                                       {.message = messages[0], .reason = "no such exchange", .attempts = 3}),
               succeeds());
-  ASSERT_THAT(leader_->database.source().acknowledge(*transaction, messages), succeeds());
+  ASSERT_THAT(transaction->acknowledge(messages), succeeds());
 
   ASSERT_THAT(transaction->commit(), succeeds());
 
@@ -284,7 +284,7 @@ class NumberedOutbox : public OutboxSuite {
     const auto transaction = leader.begin();
     ASSERT_THAT(transaction->deadLetter(ConsumerName{"relay"}, {.message = message, .reason = "no way", .attempts = 1}),
                 succeeds());
-    ASSERT_THAT(leader.database.source().acknowledge(*transaction, {&message, 1}), succeeds());
+    ASSERT_THAT(transaction->acknowledge({&message, 1}), succeeds());
     ASSERT_THAT(transaction->commit(), succeeds());
   }
   static std::vector<std::string> numbersOf(const std::vector<Message>& messages) {

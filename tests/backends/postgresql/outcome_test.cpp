@@ -270,7 +270,7 @@ TEST_F(ACrashOfTheServer, InTheMiddleOfABatchLosesNothingAndRepeatsNothing) {
   const std::vector<Message> messages = source.fetch(1, BootClock::now(), {}).value();
   auto transaction = leader_.begin();
   ASSERT_THAT(transaction->put("during", "v"), succeeds());
-  ASSERT_THAT(source.acknowledge(*transaction, messages), succeeds());
+  ASSERT_THAT(transaction->acknowledge(messages), succeeds());
 
   server_.crash();
   const Result<void> committed = transaction->commit();

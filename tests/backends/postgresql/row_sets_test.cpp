@@ -120,7 +120,7 @@ TEST(ACommit, HasNoStatementThatIsPlannedAgainAndAgain) {
       ids.push_back(message.id);
     }
     ASSERT_THAT(transaction->recordInWork(consumer, 0, {.ids = ids, .more = true}), succeeds());
-    ASSERT_THAT(source.acknowledge(*transaction, fetched), succeeds());
+    ASSERT_THAT(transaction->acknowledge(fetched), succeeds());
     ASSERT_THAT(transaction->commit(), succeeds());
   }
 

@@ -208,7 +208,7 @@ TEST_F(Queue, AnAcknowledgementInATransactionThatIsFencedKeepsTheMessage) {
   const std::vector<Message> messages = source().fetch(1, BootClock::now(), {}).value();
   const auto transaction = leader_.begin();
   ASSERT_THAT(Leader(world_.options(), 8).claim(), succeeds());
-  static_cast<void>(source().acknowledge(*transaction, messages));
+  static_cast<void>(transaction->acknowledge(messages));
 
   EXPECT_THAT(transaction->commit(), test::failsWith(Errc::staleTerm));
 
@@ -220,7 +220,7 @@ TEST_F(Queue, ATransactionOfBookkeepingAloneIsOneRoundTripAndLeavesNoLock) {
   const std::vector<Message> messages = source().fetch(1, BootClock::now(), {}).value();
   const auto transaction = leader_.begin();
   ASSERT_THAT(transaction->recordInWork(ConsumerName{"c"}, 0, {}), succeeds());
-  ASSERT_THAT(source().acknowledge(*transaction, messages), succeeds());
+  ASSERT_THAT(transaction->acknowledge(messages), succeeds());
   EXPECT_EQ(world_.ask("SELECT count(*) FROM pg_locks WHERE relation = 'tenure_fence'::regclass"), "0")
       << "nothing was said to the server yet";
 

@@ -25,10 +25,6 @@ class Disturbed final : public IMessageSource {
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override {
     return source_->fetch(max, deadline, std::move(stop));
   }
-  bool sharesTransactionsWith(const IFencedStore&) const noexcept override { return false; }
-  Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override {
-    return source_->acknowledge(transaction, messages);
-  }
   Result<void> acknowledge(std::span<const Message> messages) override {
     disturb_(++acknowledgements_);
     return source_->acknowledge(messages);

@@ -114,7 +114,7 @@ TEST_F(Half, AMessageIsNotBlamedForAQueueThatItsBatchSendsNothingTo) {
   ASSERT_THAT(leader_.source().attach(leader_.term()), succeeds());
   const std::vector<Message> messages = leader_.source().fetch(1, BootTime::min(), {}).value();
   const auto transaction = leader_.begin();
-  ASSERT_THAT(leader_.source().acknowledge(*transaction, messages), succeeds());
+  ASSERT_THAT(transaction->acknowledge(messages), succeeds());
   server_.ask({"DEL", "tenure:{orders}:messages"});
   server_.ask({"SET", "tenure:{orders}:messages", "a stranger's"});
 

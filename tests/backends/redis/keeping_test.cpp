@@ -174,7 +174,7 @@ TEST_F(Keeping, ATransactionAcknowledgesMoreThanACommandHasArguments) {
   std::swap(messages[1], messages.back());
 
   const auto transaction = leader_.begin();
-  ASSERT_THAT(leader_.source().acknowledge(*transaction, messages), succeeds());
+  ASSERT_THAT(transaction->acknowledge(messages), succeeds());
   EXPECT_THAT(transaction->commit(), succeeds());
 
   EXPECT_EQ(world_.server().ask({"XLEN", world_.key("messages")}), "0");

@@ -250,7 +250,7 @@ TEST_F(InCluster, Row36KeysOfATransactionShareASlot) {
               succeeds());
   EXPECT_THAT(transaction->put("k", "v"), succeeds());
   EXPECT_THAT(transaction->deadLetter(ledger, letterOf(messages.at(0))), succeeds());
-  EXPECT_THAT(leader_.source().acknowledge(*transaction, messages), succeeds());
+  EXPECT_THAT(transaction->acknowledge(messages), succeeds());
 
   EXPECT_THAT(transaction->commit(), succeeds());
 }

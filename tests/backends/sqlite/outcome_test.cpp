@@ -141,7 +141,7 @@ TEST_F(TinyDisk, Row34WhenFullAcknowledgesNothing) {
   ASSERT_THAT(database.source().attach(term_), succeeds());
   const std::vector<Message> messages = database.source().fetch(1, BootClock::now(), {}).value();
   auto transaction = database.store().begin(term_).value();
-  ASSERT_THAT(database.source().acknowledge(*transaction, messages), succeeds());
+  ASSERT_THAT(transaction->acknowledge(messages), succeeds());
 
   Result<void> result = transaction->put("large", std::string(900'000, 'x'));
   if (result) result = transaction->commit();

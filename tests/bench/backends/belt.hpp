@@ -25,8 +25,6 @@ class Belt final : public IMessageSource {
     }
     return messages;
   }
-  bool sharesTransactionsWith(const IFencedStore&) const noexcept override { return false; }
-  Result<void> acknowledge(IFencedTransaction&, std::span<const Message>) override { return {}; }
   Result<void> acknowledge(std::span<const Message>) override { return {}; }
   void detach() noexcept override {}
 

@@ -29,8 +29,6 @@ class Reordered final : public IMessageSource {
     fetched_.erase(fetched_.begin(), end);
     return next;
   }
-  bool sharesTransactionsWith(const IFencedStore&) const noexcept override { return false; }
-  Result<void> acknowledge(IFencedTransaction&, std::span<const Message>) override { return Errc::unsupported; }
   Result<void> acknowledge(std::span<const Message> messages) override {
     if (attached_ < 2) return Error{Errc::unavailable, "it does not hear"};
     return inner_.acknowledge(messages);

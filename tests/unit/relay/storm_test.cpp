@@ -63,8 +63,7 @@ class CursorSource final : public ForwardingSource {
 /// Claims anew, under a token above all others, where a transaction is refused.
 class CarelessStore final : public ForwardingStore {
  public:
-  CarelessStore(IMessageSource& source, IFencedStore& inner, std::int64_t& highest)
-      : ForwardingStore(inner), source_(source), highest_(highest) {}
+  CarelessStore(IFencedStore& inner, std::int64_t& highest) : ForwardingStore(inner), highest_(highest) {}
   Result<void> claim(const Term&) override { return reclaim(); }
   Result<std::unique_ptr<IFencedTransaction>> begin(const Term&) override {
     auto begun = inner().begin(*term_);
@@ -77,6 +76,10 @@ class CarelessStore final : public ForwardingStore {
    public:
     Marking(std::unique_ptr<IFencedTransaction> inner, CarelessStore& store)
         : ForwardingTransaction(std::move(inner)), store_(store) {}
+    Result<void> acknowledge(std::span<const Message> messages) override {
+      store_.marked_.assign(messages.begin(), messages.end());
+      return ForwardingTransaction::acknowledge(messages);
+    }
     Result<void> commit() override {
       const Result<void> committed = ForwardingTransaction::commit();
       return committed ? committed : store_.markAnyway();
@@ -85,7 +88,6 @@ class CarelessStore final : public ForwardingStore {
    private:
     CarelessStore& store_;
   };
-  friend class CarelessSource;
 
   Result<void> reclaim() {
     term_.emplace(++highest_);
@@ -94,29 +96,20 @@ class CarelessStore final : public ForwardingStore {
   Result<void> markAnyway() {
     reclaim().value();
     const auto transaction = inner().begin(*term_).value();
-    source_.acknowledge(*transaction, marked_).value();
+    transaction->acknowledge(marked_).value();
     return transaction->commit();
   }
 
-  IMessageSource& source_;
   std::int64_t& highest_;
   std::optional<TestTerm> term_;
   std::vector<Message> marked_;
 };
 
-/// Tells the careless store what it has to mark.
+/// Its acknowledgements go through the careless store.
 class CarelessSource final : public ForwardingSource {
  public:
-  using ForwardingSource::acknowledge;
-  CarelessSource(IMessageSource& inner, CarelessStore& store) : ForwardingSource(inner), store_(store) {}
+  using ForwardingSource::ForwardingSource;
   bool sharesTransactionsWith(const IFencedStore&) const noexcept override { return true; }
-  Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) override {
-    store_.marked_.assign(messages.begin(), messages.end());
-    return ForwardingTransaction::acknowledgeIn(transaction, inner(), messages);
-  }
-
- private:
-  CarelessStore& store_;
 };
 
 class RelayStormRun {
@@ -144,8 +137,8 @@ class RelayStormRun {
         : database(run.world_, noEvents(), run.clock_),
           hasty(database.source()),
           cursor(database.source()),
-          careless(database.source(), database.store(), run.invented_),
-          marking(database.source(), careless),
+          careless(database.store(), run.invented_),
+          marking(database.source()),
           term(identityWith(token), 24h, run.clock_),
           relay(
               sourceOf(run.broken_), run.broken_ == Broken::markedAnyway ? careless : database.store(),

@@ -135,8 +135,6 @@ class FakeSource final : public IMessageSource {
       messages.push_back(asked_.waiting.front());
     return messages;
   }
-  bool sharesTransactionsWith(const IFencedStore&) const noexcept override { return false; }
-  Result<void> acknowledge(IFencedTransaction&, std::span<const Message>) override { return Errc::unsupported; }
   Result<void> acknowledge(std::span<const Message> messages) override {
     if (asked_.answer)
       for (const Message& each : messages) asked_.acknowledged.push_back(each.position);

@@ -30,7 +30,6 @@ class OutboxSource final : public ReadingSource {
   Result<void> prepare(const std::stop_token& stop) override;
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override;
   Result<void> tend() override;
-  using ReadingSource::acknowledge;
   Result<void> acknowledge(std::span<const Message> messages) override;
 
  private:

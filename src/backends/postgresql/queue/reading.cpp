@@ -14,7 +14,6 @@
 #include "backends/postgresql/rows/schema.hpp"
 #include "backends/shared/cut_off.hpp"
 #include "base/assert.hpp"
-#include "storage/fenced_transaction.hpp"
 #include "storage/waiting_rows.hpp"
 
 namespace tenure::postgresql {
@@ -151,17 +150,6 @@ Result<void> ReadingSource::checkQueue(std::int64_t cursor) {
   const auto is = [&](int column) { return found->integer(0, column) == 1; };
   if (is(0) && is(1)) return {};
   return is(2) ? storage::newerReader(options_.queue) : storage::wentBack(options_.queue);
-}
-
-bool ReadingSource::sharesTransactionsWith(const IFencedStore& store) const noexcept {
-  const auto* ours = dynamic_cast<const storage::FencedSession*>(&store);
-  return ours != nullptr && &ours->main() == &store_;
-}
-
-Result<void> ReadingSource::acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) {
-  auto* ours = dynamic_cast<storage::FencedTransaction*>(&transaction);
-  TENURE_ASSERT(ours != nullptr && sharesTransactionsWith(ours->session()));
-  return ours->acknowledge(messages);
 }
 
 void ReadingSource::limitAnswers(AnswerTimer* timer) noexcept { session_.limitAnswers(timer); }

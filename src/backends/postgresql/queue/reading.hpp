@@ -34,10 +34,7 @@ class ReadingSource : public IMessageSource {
   Result<void> prepare(const std::stop_token& stop) override;
   Result<QueueIdentity> identity(const std::stop_token& stop) final;
   Result<void> attach(const Term& term) final;
-  /// With the lanes of its store as well.
-  bool sharesTransactionsWith(const IFencedStore& store) const noexcept final;
-  using IMessageSource::acknowledge;
-  Result<void> acknowledge(IFencedTransaction& transaction, std::span<const Message> messages) final;
+  bool sharesTransactionsWith(const IFencedStore& store) const noexcept final { return &store == &store_; }
   void limitAnswers(AnswerTimer* timer) noexcept final;
   void detach() noexcept final;
 

@@ -23,7 +23,6 @@ class Source final : public ReadingSource {
 
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override;
   Result<void> tend() override;
-  using ReadingSource::acknowledge;
   Result<void> acknowledge(std::span<const Message> messages) override;
 
  private:
