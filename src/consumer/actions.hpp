@@ -112,7 +112,7 @@ struct WriteDeadLetter {  // in the transaction: a dead letter and the end of it
   bool withKey = false;      // and its key with the fate `dead`; not when the key belongs to another body
   bool withoutBody = false;  // the store has refused to take it whole
 };
-/// Books what is settled and says what comes next, durably → did
+/// Writes what is settled and says what comes next, durably → did
 struct Commit {
   bool undo = false;                 // first back to the mark
   std::vector<MessageId> cleared{};  // whose attempts are forgotten

@@ -263,7 +263,7 @@ Action Lane::scanned(const SuspectScan& scan, const Now& now) {
 Action Lane::emptied(const Now& now) {
   const bool handsOverToLanes = state_.role == Role::recovery && !now.stopAsked;
   if (handsOverToLanes) inWork_.recovered();
-  if (handsOverToLanes && (sweeper_.toBook() || !inWork_.coversFront() || inWork_.isOfSuspects()))
+  if (handsOverToLanes && (sweeper_.toWrite() || !inWork_.coversFront() || inWork_.isOfSuspects()))
     return commit(now);  // before any key of theirs
   if (handsOverToLanes && !inWork_.isDeclared()) return ask(Declare{inWork_.own()});
   return over(state_.options.idleWait > 0ms && !now.stopAsked);
@@ -666,7 +666,7 @@ Action Lane::commit(const Now& now) {
                                              .cameHome = cameHome,
                                              .batch = committer_.size() + (state_.answers ? ahead_ : 0),
                                              .elsewhere = pendingWrites.leavesSuccessors || numbers_.readies()}),
-                       sweeper_.toBook(), now);
+                       sweeper_.toWrite(), now);
   commit.undo = delivery_.leavesMark();
   commit.numbers = numbers_.writes();
   return ask(std::move(commit));
@@ -677,7 +677,7 @@ Action Lane::committed(const Now& now) {
   const bool acknowledges = queue_.settled() > 0 && queue_.held() == 0;
   committer_.committed(queue_, now);
   noteRecord(now);
-  sweeper_.booked();
+  sweeper_.written();
   report(now);
   numbers_.committed();
   inWork_.committed(committer_.entry(), queue_);

@@ -419,12 +419,12 @@ Action LaneRunner::perform(Undo&) {
 
 Action LaneRunner::perform(WriteDeadLetter& deadLetter) {
   notDone(deadLetter.message->id);
-  const Result<bool> deadLettered = book(deadLetter);
+  const Result<bool> deadLettered = write(deadLetter);
   if (!deadLettered) return refused(deadLettered.error());
   return *deadLettered ? lane_->onDone(now()) : lane_->onKeyFound(now());
 }
 
-Result<bool> LaneRunner::book(const WriteDeadLetter& deadLetter) {
+Result<bool> LaneRunner::write(const WriteDeadLetter& deadLetter) {
   const Message& message = *deadLetter.message;
   Result<void> done = begin();
   if (done && deadLetter.undo) done = transaction_->rollbackToMark();
@@ -444,12 +444,12 @@ Result<bool> LaneRunner::book(const WriteDeadLetter& deadLetter) {
 Action LaneRunner::perform(Commit& commit) {
   context_.reportProgress();
   for (const AttemptRecord& record : commit.records) notDone(record.id);
-  const Result<void> committed = book(commit);
+  const Result<void> committed = write(commit);
   if (committed) end();
   return committed ? lane_->onDone(now()) : refused(committed.error());
 }
 
-Result<void> LaneRunner::book(const Commit& commit) {
+Result<void> LaneRunner::write(const Commit& commit) {
   Result<void> done = begin();
   if (done && commit.undo) done = transaction_->rollbackToMark();
   for (const MessageId& id : commit.cleared)
@@ -464,13 +464,13 @@ Result<void> LaneRunner::book(const Commit& commit) {
   if (done) done = transaction_->recordInWork(name_, context_.lane(), commit.inWork);
   if (done && shares_ && !commit.settled.empty()) done = transaction_->acknowledge(stubsOf(commit.settled));
   if (done && shares_ && !commit.others.empty()) done = transaction_->acknowledge(commit.others);
-  if (done) done = book(commit.numbers);
+  if (done) done = write(commit.numbers);
   // The last look at the lease; whatever passes between here and the store is the fence's to stop.
   if (done && !term_->valid()) done = Error{Errc::leaseLost, "before a commit"};
   return done ? transaction_->commit() : done;
 }
 
-Result<void> LaneRunner::book(const supply::NumberWrites& numbers) {
+Result<void> LaneRunner::write(const supply::NumberWrites& numbers) {
   Result<void> done;
   for (const KeptMessage& message : numbers.kept)
     if (done) done = transaction_->keep(name_, message);

@@ -161,9 +161,9 @@ class LaneRunner final {
   Action perform(Abandon& abandon);
 
   /// False: the store has the message's key already.
-  Result<bool> book(const WriteDeadLetter& deadLetter);
-  Result<void> book(const Commit& commit);
-  Result<void> book(const supply::NumberWrites& numbers);
+  Result<bool> write(const WriteDeadLetter& deadLetter);
+  Result<void> write(const Commit& commit);
+  Result<void> write(const supply::NumberWrites& numbers);
   Result<void> commitAlone(Result<void> done);
   Result<std::vector<Message>> keptMessages(const supply::Ready& ready);
   Result<void> forgetAttempts(const Prune& prune);

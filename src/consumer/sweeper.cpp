@@ -72,14 +72,14 @@ void Sweeper::glance(const Now& now) {
   const auto wrong = clock.look(ClockWatch::Whose::leader, now.wall, now.boot, thisProcess().bootId);
   if (!wrong) return;
   distrust(ClockWatch::Whose::leader, *wrong);
-  toBook_ = clock.record();
+  toWrite_ = clock.record();
 }
 
 void Sweeper::look(ClockWatch::Whose whose, WallTime wall, const Now& now) {
   const std::lock_guard lock(state_.notes->clockMutex);
   ClockWatch& clock = state_.notes->clock;
   if (auto wrong = clock.look(whose, wall, now.boot, thisProcess().bootId)) distrust(whose, *std::move(wrong));
-  toBook_ = clock.record();
+  toWrite_ = clock.record();
 }
 
 void Sweeper::distrust(ClockWatch::Whose whose, std::string what) {

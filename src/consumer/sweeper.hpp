@@ -69,8 +69,8 @@ class Sweeper {
   /// With every commit: a clock that is set within a term dates keys wrongly, and the next leader's may be right.
   void glance(const Now& now);
   /// The last look, until it is durable.
-  const std::optional<ClockLook>& toBook() const noexcept { return toBook_; }
-  void booked() noexcept { toBook_.reset(); }
+  const std::optional<ClockLook>& toWrite() const noexcept { return toWrite_; }
+  void written() noexcept { toWrite_.reset(); }
 
   bool isBeyondHorizon(const Message& message, WallTime wall) const noexcept {
     return pruner_.isBeyondHorizon(message, wall);
@@ -86,7 +86,7 @@ class Sweeper {
   bool swept_ = false;                       // since more was asked for
   bool looked_ = false;                      // at the clock, for the pass that is due
   std::chrono::milliseconds clockOffset_{};  // of the store's from ours
-  std::optional<ClockLook> toBook_;
+  std::optional<ClockLook> toWrite_;
 };
 
 }  // namespace tenure::consuming

@@ -88,10 +88,10 @@ void RecordedStore::wroteInto(const Term& term, const Result<void>& committed) {
   open_ = {};
 }
 
-void RecordedStore::tell(const Booked& booked, Stage stage, std::int64_t token) const {
-  if (booked.effects.empty()) history_.write(stage, Op::commit, token);
-  for (const std::string& id : booked.effects) history_.write(lineOf(stage, Op::commit, token, id));
-  for (const std::string& id : booked.acknowledgements) history_.write(lineOf(stage, Op::ack, token, id));
+void RecordedStore::tell(const Pending& pending, Stage stage, std::int64_t token) const {
+  if (pending.effects.empty()) history_.write(stage, Op::commit, token);
+  for (const std::string& id : pending.effects) history_.write(lineOf(stage, Op::commit, token, id));
+  for (const std::string& id : pending.acknowledgements) history_.write(lineOf(stage, Op::ack, token, id));
 }
 
 void RecordedStore::undo(std::size_t keep) noexcept {

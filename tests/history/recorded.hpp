@@ -34,19 +34,19 @@ class RecordedStore final : public test::ForwardingStore {
 
  private:
   friend class RecordedTransaction;
-  struct Booked {
+  struct Pending {
     std::vector<std::string> effects;
     std::vector<std::string> acknowledgements;
   };
 
   void wroteInto(const Term& term, const Result<void>& committed);
-  void tell(const Booked& booked, Stage stage, std::int64_t token) const;
+  void tell(const Pending& pending, Stage stage, std::int64_t token) const;
   void undo(std::size_t keep) noexcept;
 
   const Writer& history_;
   std::function<void()> undone_;
-  Booked open_;
-  Booked unresolved_;
+  Pending open_;
+  Pending unresolved_;
   std::size_t mark_ = 0;
   bool written_ = false;
 };

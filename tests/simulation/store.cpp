@@ -240,7 +240,7 @@ Result<void> StoreTransaction::enqueue(const NewMessage& message, std::string_vi
   if (isClosed && process_.simulation().mutant() == Mutant::halfApplied) return {};
   Result<void> written = ForwardingTransaction::enqueue(message, queue);
   if (written && message.deliverAt)
-    booking_.times.push_back({Times::Change::Kind::added, message.id, std::max(*message.deliverAt, begun_)});
+    pending_.times.push_back({Times::Change::Kind::added, message.id, std::max(*message.deliverAt, begun_)});
   return written;
 }
 
@@ -250,22 +250,22 @@ Result<Admission> StoreTransaction::admit(const ConsumerName& consumer, const Me
   Result<Admission> admission = ForwardingTransaction::admit(consumer, id, digest, fate);
   if (!admission || *admission != Admission::fresh) return admission;
   if (fate == MessageFate::done)
-    booking_.effects.push_back({.id = id, .body = process_.simulation().bodyOf(id, digest)});
-  else if (!booking_.effects.empty())
-    booking_.effects.back().keyed = true;
+    pending_.effects.push_back({.id = id, .body = process_.simulation().bodyOf(id, digest)});
+  else if (!pending_.effects.empty())
+    pending_.effects.back().keyed = true;
   return admission;
 }
 
 Result<void> StoreTransaction::mark() {
-  mark_ = booking_.effects.size();
-  timesAtMark_ = booking_.times;
+  mark_ = pending_.effects.size();
+  timesAtMark_ = pending_.times;
   return ForwardingTransaction::mark();
 }
 
 Result<void> StoreTransaction::rollbackToMark() {
   if (broken_) return *broken_;
-  booking_.effects.resize(std::min(mark_, booking_.effects.size()));
-  booking_.times = timesAtMark_;
+  pending_.effects.resize(std::min(mark_, pending_.effects.size()));
+  pending_.times = timesAtMark_;
   return ForwardingTransaction::rollbackToMark();
 }
 
@@ -286,7 +286,7 @@ Result<void> StoreTransaction::put(std::string_view key, std::string_view value)
 Result<void> StoreTransaction::noteRun(int copy, std::string_view message) {
   if (broken_) return *broken_;
   const std::size_t end = message.find('/');
-  booking_.effects.push_back({.id = MessageId{std::string(message.substr(0, end))},
+  pending_.effects.push_back({.id = MessageId{std::string(message.substr(0, end))},
                               .body = std::string(message.substr(end + 1)),
                               .keyed = false,
                               .copy = copy,
@@ -297,20 +297,20 @@ Result<void> StoreTransaction::noteRun(int copy, std::string_view message) {
 Result<void> StoreTransaction::recordTurn(const ConsumerName& consumer, const GroupId& group, const GroupTurn& turn) {
   if (process_.simulation().mutant() == Mutant::positionLost) return {};
   Result<void> written = ForwardingTransaction::recordTurn(consumer, group, turn);
-  if (written) booking_.numbers.turns.emplace_back(group, turn);
+  if (written) pending_.numbers.turns.emplace_back(group, turn);
   return written;
 }
 
 Result<void> StoreTransaction::keep(const ConsumerName& consumer, const KeptMessage& message) {
   if (process_.simulation().mutant() == Mutant::earlyLost) return {};
   Result<void> written = ForwardingTransaction::keep(consumer, message);
-  if (written) booking_.numbers.kept.push_back(message);
+  if (written) pending_.numbers.kept.push_back(message);
   return written;
 }
 
 Result<void> StoreTransaction::dropKept(const ConsumerName& consumer, const GroupId& group, std::int64_t number) {
   Result<void> written = ForwardingTransaction::dropKept(consumer, group, number);
-  if (written) booking_.numbers.dropped.emplace_back(group, number);
+  if (written) pending_.numbers.dropped.emplace_back(group, number);
   return written;
 }
 
@@ -319,7 +319,7 @@ Result<void> StoreTransaction::recordInWork(const ConsumerName& consumer, std::s
   const bool narrows = isMain && inWork.ids.size() == consuming::fewSuspects && !inWork.more;
   if (narrows && process_.simulation().mutant() == Mutant::narrowedUnrecorded) return {};
   Result<void> written = ForwardingTransaction::recordInWork(consumer, lane, inWork);
-  if (written && isMain) booking_.inWork = Attempts::InWork{inWork.ids, inWork.more, inWork.suspectsOf.value != 0};
+  if (written && isMain) pending_.inWork = Attempts::InWork{inWork.ids, inWork.more, inWork.suspectsOf.value != 0};
   return written;
 }
 
@@ -328,13 +328,13 @@ Result<void> StoreTransaction::recordAttempt(const ConsumerName& consumer, const
   if (charge && process_.simulation().mutant() == Mutant::uncharged) return {};
   Result<void> written = ForwardingTransaction::recordAttempt(consumer, record);
   if (written)
-    booking_.attempts.push_back({record.id, record.attempts, charge, record.state != AttemptState::retrying});
+    pending_.attempts.push_back({record.id, record.attempts, charge, record.state != AttemptState::retrying});
   return written;
 }
 
 Result<void> StoreTransaction::clearAttempt(const ConsumerName& consumer, const MessageId& id) {
   Result<void> written = ForwardingTransaction::clearAttempt(consumer, id);
-  if (written) booking_.attempts.push_back({.id = id});
+  if (written) pending_.attempts.push_back({.id = id});
   return written;
 }
 
@@ -355,9 +355,9 @@ Result<void> StoreTransaction::deadLetter(const ConsumerName& consumer, const De
   Result<void> written = ForwardingTransaction::deadLetter(consumer, letter);
   if (!written) return written;
   if (ofGap)
-    booking_.numbers.gaps.emplace_back(message.group, letter.missingFrom);
+    pending_.numbers.gaps.emplace_back(message.group, letter.missingFrom);
   else
-    booking_.effects.push_back(
+    pending_.effects.push_back(
         {.id = withoutCopyMark(message.id),
          .fate = MessageFate::dead,
          .body = !message.lacks.empty() ? process_.simulation().ghost().bodyOf(copyOf(message)) : message.body,
@@ -372,14 +372,14 @@ Result<void> StoreTransaction::logAttempts(const ConsumerName& consumer, std::sp
   if (process_.simulation().mutant() == Mutant::unlogged)
     std::erase_if(lines, [](const LoggedAttempt& line) { return line.end == AttemptEnd::failed; });
   Result<void> written = ForwardingTransaction::logAttempts(consumer, lines);
-  if (written) booking_.log.insert(booking_.log.end(), lines.begin(), lines.end());
+  if (written) pending_.log.insert(pending_.log.end(), lines.begin(), lines.end());
   return written;
 }
 
 Result<void> StoreTransaction::acknowledge(std::span<const Message> messages) {
   Result<void> written = ForwardingTransaction::acknowledge(messages);
   for (const Message& message : messages)
-    if (written) booking_.acknowledged.push_back(process_.source().givenAs(message));
+    if (written) pending_.acknowledged.push_back(process_.source().givenAs(message));
   return written;
 }
 
@@ -389,7 +389,7 @@ Result<void> StoreTransaction::commit() {
   const Plan& plan = simulation.plan();
   if (simulation.mutant() == Mutant::ackBeforeCommit) {
     std::vector<MessageId> ids;
-    for (const PendingWrites::Effect& effect : booking_.effects) ids.push_back(effect.id);
+    for (const PendingWrites::Effect& effect : pending_.effects) ids.push_back(effect.id);
     const Result<void> ignored = process_.source().acknowledge(process_.source().given(ids));
     static_cast<void>(ignored);
   }
@@ -413,19 +413,19 @@ Result<void> StoreTransaction::land() {
   process_.trace("commit", committed ? 0 : committed.error().code.value());
   const bool landed = committed || (lost.value_or(false) && committed.error().is(Errc::outcomeUnknown));
   if (landed && simulation.mutant() == Mutant::cancelsUnlooked) cancelUnlooked();
-  if (landed) simulation.ghost().committed(token_, booking_, simulation.loop().now());
-  if (landed) simulation.ghost().wentOn(process_.number(), booking_);
+  if (landed) simulation.ghost().committed(token_, pending_, simulation.loop().now());
+  if (landed) simulation.ghost().wentOn(process_.number(), pending_);
   if (!committed && consuming::isRefusal(committed.error())) {
-    simulation.ghost().refused(process_.number(), process_.loop().inLane(), booking_, simulation.loop().now());
+    simulation.ghost().refused(process_.number(), process_.loop().inLane(), pending_, simulation.loop().now());
     simulation.coverage().saw("commit_refused");
     if (simulation.mutant() == Mutant::refusalEndsTerm) committed = Error{Errc::storeFailed, "refused"};
   }
-  if (landed && std::ranges::any_of(booking_.effects, &PendingWrites::Effect::noted))
+  if (landed && std::ranges::any_of(pending_.effects, &PendingWrites::Effect::noted))
     simulation.coverage().saw(plan.consumer.delivery == Guarantee::atMostOnce ? "ran_at_most_once"
                                                                               : "ran_at_least_once");
-  if (landed && !booking_.log.empty()) simulation.coverage().saw("attempts_logged");
+  if (landed && !pending_.log.empty()) simulation.coverage().saw("attempts_logged");
   if (!committed && committed.error().is(Errc::outcomeUnknown)) process_.enter(Stage::commitLost);
-  if (committed && plan.queue != Queue::table && !booking_.effects.empty()) process_.enter(Stage::unacknowledged);
+  if (committed && plan.queue != Queue::table && !pending_.effects.empty()) process_.enter(Stage::unacknowledged);
   if (!committed) rollback();
   return committed;
 }
@@ -446,13 +446,13 @@ Result<ScheduleChange> StoreTransaction::reschedule(const MessageId& id, WallTim
 bool StoreTransaction::leavesUnlooked(const MessageId& id) {
   const memory::Kept& kept = memory::StateOf::in(process_.simulation().store()).kept;
   if (kept.find(storage::Table::waiting, storage::waitingKey("", id)) == nullptr) return false;
-  booking_.times.push_back({Times::Change::Kind::cancelled, id});
+  pending_.times.push_back({Times::Change::Kind::cancelled, id});
   return true;
 }
 
 void StoreTransaction::cancelUnlooked() {
   memory::Kept& kept = memory::StateOf::in(process_.simulation().store()).kept;
-  for (const Times::Change& change : booking_.times) {
+  for (const Times::Change& change : pending_.times) {
     if (change.kind != Times::Change::Kind::cancelled) continue;
     const std::string row = storage::nameOf(storage::Table::waiting, storage::waitingKey("", change.id));
     kept.unscheduled(row);
@@ -464,16 +464,16 @@ void StoreTransaction::cancelUnlooked() {
 void StoreTransaction::note(const Times::Change& change) {
   using Kind = Times::Change::Kind;
   const auto added = std::ranges::find_if(
-      booking_.times, [&](const Times::Change& one) { return one.id == change.id && one.kind == Kind::added; });
-  if (change.kind != Kind::moved || added == booking_.times.end()) return booking_.times.push_back(change);
-  booking_.times.erase(added);
-  booking_.times.push_back({Kind::added, change.id, change.due});
+      pending_.times, [&](const Times::Change& one) { return one.id == change.id && one.kind == Kind::added; });
+  if (change.kind != Kind::moved || added == pending_.times.end()) return pending_.times.push_back(change);
+  pending_.times.erase(added);
+  pending_.times.push_back({Kind::added, change.id, change.due});
 }
 
 /// The answer is right when it is given; whether a change was in time shows at the commit.
 Result<ScheduleChange> StoreTransaction::changeWaiting(const Times::Change& change,
                                                        std::function<Result<ScheduleChange>(IFencedTransaction&)> ask) {
-  const bool isOurs = std::ranges::count(booking_.times, change.id, &Times::Change::id) > 0;
+  const bool isOurs = std::ranges::count(pending_.times, change.id, &Times::Change::id) > 0;
   Ghost& ghost = process_.simulation().ghost();
   const Result<ScheduleChange> answer = answered<ScheduleChange>([=, &ghost](IFencedTransaction& inner) {
     const Result<ScheduleChange> told = ask(inner);

@@ -112,7 +112,7 @@ class StoreTransaction final : public test::ForwardingTransaction {
   Process& process_;
   FencingToken token_;
   const WallTime begun_;  // by the store's clock
-  PendingWrites booking_;
+  PendingWrites pending_;
   std::size_t mark_ = 0;
   std::vector<Times::Change> timesAtMark_;
   std::set<std::string> written_;  // of the handlers' state

@@ -129,9 +129,9 @@ TEST_F(NumberTurns, ALaneLoadsWhatItsVisitAllows) {
   numbers().committed();
   EXPECT_EQ(numbers().tend({.atMost = 4}, now).index(), 0U) << "the scheduler has not said so";
 
-  Assignment share;
-  share.visit = Visit{GroupId{"a"}, 1};
-  numbers().onTaken(share);
+  Assignment assignment;
+  assignment.visit = Visit{GroupId{"a"}, 1};
+  numbers().onTaken(assignment);
 
   EXPECT_TRUE(numbers().isVisiting());
   expectA<Load>(numbers().tend({.atMost = 4}, now));

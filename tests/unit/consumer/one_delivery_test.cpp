@@ -31,7 +31,7 @@ class OneDelivery : public PartTest {
     return delivery().ran(outcome, now);
   }
 
-  Head head{.message = letterOf("a")};
+  Head head{.message = messageOf("a")};
 
  private:
   std::optional<Numbers> numbers_;
@@ -301,13 +301,13 @@ TEST_F(OneDelivery, WhatTheStoreNeverHeardOfIsTold) {
 
 TEST_F(OneDelivery, WithoutKeysWhatComesAgainUnacknowledgedIsDropped) {
   options.delivery = Guarantee::atLeastOnce;
-  const std::vector<MessagePtr> committed{letterOf("a"), letterOf("b")};
+  const std::vector<MessagePtr> committed{messageOf("a"), messageOf("b")};
   delivery().remember(committed);
   head.mayHaveCome = true;
   EXPECT_FALSE(expectA<Delivery::Settled>(begin()).ran);
 
   head.place = 1;
-  head.message = letterOf("c");
+  head.message = messageOf("c");
 
   asks<Handle>(begin());  // so the rest was acknowledged after all
 }

@@ -20,7 +20,7 @@ inline std::vector<Message> messagesOf(const std::vector<std::string>& ids) {
   }
   return made;
 }
-inline MessagePtr letterOf(const std::string& id) { return sealed(messagesOf({id}).front()); }
+inline MessagePtr messageOf(const std::string& id) { return sealed(messagesOf({id}).front()); }
 
 inline std::vector<std::string> idsOf(std::span<const MessagePtr> messages) {
   std::vector<std::string> ids;

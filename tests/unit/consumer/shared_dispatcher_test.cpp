@@ -17,16 +17,16 @@ class SharedDispatcherTest : public testing::Test {
     for (Message& message : messages) message.group.value = message.id.value.substr(0, 1);
     dispatcher_.receive(std::move(messages));
   }
-  static std::vector<std::string> idsOf(const Assignment& share) {
+  static std::vector<std::string> idsOf(const Assignment& assignment) {
     std::vector<std::string> ids;
-    for (const Message& message : share.messages) ids.push_back(message.id.value);
+    for (const Message& message : assignment.messages) ids.push_back(message.id.value);
     return ids;
   }
   /// Without waiting.
   std::vector<std::string> taken(std::size_t lane) { return idsOf(dispatcher_.take(lane, 10, clock_.now(), {})); }
   void finish(std::size_t lane, const std::vector<std::string>& ids) {
     Acknowledge done;
-    for (const std::string& id : ids) done.settled.push_back(letterOf(id));
+    for (const std::string& id : ids) done.settled.push_back(messageOf(id));
     dispatcher_.acknowledge(lane, done, false);
     dispatcher_.release(lane, {});
   }

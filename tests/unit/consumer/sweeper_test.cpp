@@ -41,11 +41,11 @@ TEST_F(SweeperTest, TheClockIsLookedAtBeforeAPassAndItsReadingIsKept) {
   pass(2min);
   steps<LookAtClock>();
   sweeper().lookedAt(std::nullopt, now);
-  ASSERT_TRUE(sweeper().toBook());
-  EXPECT_FALSE(sweeper().toBook()->isStores);
-  EXPECT_EQ(sweeper().toBook()->wall, now.wall);
-  sweeper().booked();
-  EXPECT_FALSE(sweeper().toBook());
+  ASSERT_TRUE(sweeper().toWrite());
+  EXPECT_FALSE(sweeper().toWrite()->isStores);
+  EXPECT_EQ(sweeper().toWrite()->wall, now.wall);
+  sweeper().written();
+  EXPECT_FALSE(sweeper().toWrite());
 
   EXPECT_EQ(steps<Prune>().step.before, now.wall - options.keepIdsFor);
 }
@@ -84,27 +84,27 @@ TEST_F(SweeperTest, ByAClockThatIsDistrustedNothingIsForgotten) {
 
 TEST_F(SweeperTest, AClockThatIsSetWithinATermIsSeenWithTheNextCommit) {
   sweeper().restore(std::nullopt, now);
-  sweeper().booked();
+  sweeper().written();
   now.wall += 1h;
   now.boot += 1s;
 
   sweeper().glance(now);
 
   EXPECT_THAT(told<ClockDistrusted>(), SizeIs(1));
-  EXPECT_TRUE(sweeper().toBook());
+  EXPECT_TRUE(sweeper().toWrite());
 }
 
 TEST_F(SweeperTest, ALaneSeesAClockThatIsSetWithItsNextCommit) {
   role = Role::lane;
   sweeper().restore(std::nullopt, now);
-  sweeper().booked();
+  sweeper().written();
   now.wall -= 1h;
   now.boot += 1s;
 
   sweeper().glance(now);
 
   EXPECT_THAT(told<ClockDistrusted>(), SizeIs(1));
-  EXPECT_TRUE(sweeper().toBook());
+  EXPECT_TRUE(sweeper().toWrite());
 }
 
 TEST_F(SweeperTest, TheLogIsShortenedByItself) {

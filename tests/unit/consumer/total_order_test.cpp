@@ -43,10 +43,10 @@ TEST_F(SingleFileTest, WhereNobodyIsSuspectTheSurveyReadsNothing) {
   EXPECT_TRUE(file().mustScan());
   EXPECT_FALSE(file().mustReadOn());
 
-  const Assignment share = file().take();
+  const Assignment assignment = file().take();
 
-  ASSERT_TRUE(share.scan);
-  EXPECT_FALSE(share.asked);
+  ASSERT_TRUE(assignment.scan);
+  EXPECT_FALSE(assignment.asked);
   EXPECT_FALSE(file().mustScan());
 }
 
@@ -59,11 +59,11 @@ TEST_F(SingleFileTest, TheSurveyReadsAsFarAsAPredecessorCanHaveGone) {
   file().receive(messagesOf({"c"}), std::nullopt);
   EXPECT_FALSE(file().mustReadOn());
 
-  const Assignment share = file().take();
+  const Assignment assignment = file().take();
 
-  EXPECT_THAT(share.messages, SizeIs(3));
-  EXPECT_EQ(share.scan->first, 3U);
-  EXPECT_THAT(share.scan->named, ElementsAre(MessageId{"a"}));
+  EXPECT_THAT(assignment.messages, SizeIs(3));
+  EXPECT_EQ(assignment.scan->first, 3U);
+  EXPECT_THAT(assignment.scan->named, ElementsAre(MessageId{"a"}));
 }
 
 TEST_F(SingleFileTest, TheSurveyEndsWhereTheSourceHasNoMore) {
@@ -84,10 +84,10 @@ TEST_F(SingleFileTest, WhoIsSuspectInHandIsLookedForAgainAfterAnotherAttachment)
 
   file().attached(std::vector{MessageId{"a"}});
   file().receive(messagesOf({"a"}), std::nullopt);
-  const Assignment share = file().take();
+  const Assignment assignment = file().take();
 
-  EXPECT_THAT(share.scan->named, ElementsAre(MessageId{"a"}));
-  EXPECT_EQ(share.scan->first, 0U) << "the first ones were found already";
+  EXPECT_THAT(assignment.scan->named, ElementsAre(MessageId{"a"}));
+  EXPECT_EQ(assignment.scan->first, 0U) << "the first ones were found already";
 }
 
 TEST_F(SingleFileTest, WhatWasReadBeforeAnotherAttachmentIsForgotten) {
@@ -107,20 +107,20 @@ TEST_F(SingleFileTest, WhoWasTakenAtMostOnceIsNotLookedFor) {
 TEST_F(SingleFileTest, ARunStandsForThoseThatCameBeforeItBegan) {
   options.coalesce = Coalesce::byKey;
   file().receive(alike({"a", "b"}), std::nullopt);
-  const Assignment share = file().take();
-  ASSERT_THAT(share.messages, SizeIs(1));
+  const Assignment assignment = file().take();
+  ASSERT_THAT(assignment.messages, SizeIs(1));
 
-  EXPECT_THAT(file().begin(share.messages[0], BootTime{}), SizeIs(1));
+  EXPECT_THAT(file().begin(assignment.messages[0], BootTime{}), SizeIs(1));
 
-  EXPECT_THAT(file().done(doneWith(share.messages[0])).successors, IsEmpty());
+  EXPECT_THAT(file().done(doneWith(assignment.messages[0])).successors, IsEmpty());
 }
 
 TEST_F(SingleFileTest, WhoIsDroppedHasAnHeir) {
   options.coalesce = Coalesce::byKey;
   file().receive(alike({"a", "b", "c"}), std::nullopt);
-  const Assignment share = file().take();
+  const Assignment assignment = file().take();
 
-  const Receipt receipt = file().done(doneWith(share.messages[0], true));
+  const Receipt receipt = file().done(doneWith(assignment.messages[0], true));
 
   ASSERT_THAT(receipt.successors, SizeIs(1));
   EXPECT_EQ(receipt.successors[0].id.value, "b");
