@@ -1,9 +1,8 @@
 /// Actions that a lane asks of its shell, one at a time. An action holds all that the shell needs, and names its
-/// answer; any action may be answered by failed() instead.
+/// answer: Done, or one with a value. Any action may be answered by Failed instead.
 #pragma once
 
 #include <string>
-#include <type_traits>
 #include <variant>
 
 #include "consumer/values.hpp"
@@ -13,13 +12,13 @@ namespace tenure::consuming {
 
 // The term.
 
-struct Claim {};                                     // → did
+struct Claim {};                                     // → done
 struct Recall {};                                    // read what earlier terms left → recalled
 struct Reopen {};                                    // read which groups wait for a number → reopened
-struct Attach {                                      // deliver from the first one that is not acknowledged → did
+struct Attach {                                      // deliver from the first one that is not acknowledged → done
   std::optional<std::vector<MessageId>> suspects{};  // nullopt: as they were recalled
 };
-struct Declare {  // from now on this term goes as far as that, durably → did
+struct Declare {  // from now on this term goes as far as that, durably → done
   RecoveryWindow window;
 };
 struct LookAtClock {};  // of the store, where it has one → lookedAt
@@ -30,7 +29,7 @@ struct Prune {          // forget old keys → pruned
 struct PruneLog {  // forget old attempts → logPruned
   LogPruning step;
 };
-struct Wait {  // → did
+struct Wait {  // → done
   BootTime until;
 };
 struct Return {  // the phase is over
@@ -60,11 +59,11 @@ struct TakeTurn {  // a token for a start; in total order it is only looked at, 
 struct Begin {  // the message starts: which others does it stand for? → begun
   MessagePtr message;
 };
-struct Park {  // give the head and what follows it in its group back → did
+struct Park {  // give the head and what follows it in its group back → done
   Parked parked;
   BootTime until;
 };
-struct Release {  // frees groups with nothing in hand, at these positions → did
+struct Release {  // frees groups with nothing in hand, at these positions → done
   std::vector<supply::SequenceState> states{};
 };
 struct Acknowledge {  // after the commit → acknowledged
@@ -102,17 +101,12 @@ struct Handle {  // → ran
 struct HandleTogether {  // → ran
   std::vector<MessagePtr> messages;
 };
-struct Undo {};           // what the handler has written: back to the mark → did
-struct WriteDeadLetter {  // in the transaction: a dead letter and the end of its attempts → did
+struct Undo {};           // what the handler has written: back to the mark → done
+struct WriteDeadLetter {  // and the end of its attempts → done, keyFound
   MessagePtr message;
-  std::string reason;
-  int attempts = 0;
-  WallTime firstAt{};
-  bool undo = false;         // first back to the mark: the handler's writes must not stay
-  bool withKey = false;      // and its key with the fate `dead`; not when the key belongs to another body
-  bool withoutBody = false;  // the store has refused to take it whole
+  DeadLetterDraft draft{};
 };
-/// Writes what is settled and says what comes next, durably → did
+/// Writes what is settled and says what comes next, durably → done
 struct Commit {
   bool undo = false;                 // first back to the mark
   std::vector<MessageId> cleared{};  // whose attempts are forgotten
@@ -126,19 +120,19 @@ struct Commit {
   supply::NumberWrites numbers{};
 };
 struct Resolve {};  // what became of the commit? → resolved
-struct Abandon {};  // roll the transaction back → did
+struct Abandon {};  // roll the transaction back → done
 
 using Action = std::variant<Claim, Recall, Reopen, Attach, Declare, LookAtClock, Prune, PruneLog, Wait, Return, Quit,
                             Take, TakeTurn, Begin, Park, Release, Acknowledge, Look, Inquire, Consult, Load, Admit,
                             Gather, Handle, HandleTogether, Undo, WriteDeadLetter, Commit, Resolve, Abandon>;
 
-/// The index of an action's type.
-template <class A, std::size_t at = 0>
-constexpr std::size_t indexOf() {
-  if constexpr (std::is_same_v<std::variant_alternative_t<at, Action>, A>)
-    return at;
-  else
-    return indexOf<A, at + 1>();
-}
+/// The answer to an action that has no value.
+template <class Asked>
+struct Done {};
+/// The answer to any action.
+template <class Asked>
+struct Failed {
+  Error error;
+};
 
 }  // namespace tenure::consuming

@@ -20,7 +20,7 @@ Decision Delivery::begin(const Head& head, const Now& now) {
   if (state_.streak().isLeftOver()) return CommitFirst{};  // before anything new is recorded in its place
   if (head_.mayHaveCome && wasCommitted()) return dropRepeat();
   if (const std::string_view why = brokenLimit(message()); !why.empty()) {
-    if (numbers_.isUnknown(message())) return Action{Consult{message().group}};  // its number is past with it
+    if (numbers_.isUnknown(message())) return Question{FindsPosition{}};  // its number is past with it
     return refuse(why, now);
   }
   if (isRefused() && !state_.histories.isReleased(message().id)) return cannotBeStored(now);
@@ -28,11 +28,14 @@ Decision Delivery::begin(const Head& head, const Now& now) {
   if (state_.histories.isReleased(message().id)) return deadLetterReleased(now);
   const HeadOfLineBlock& block = state_.histories.block;
   if (block.any() && block.holds(message().id) && !block.mayGo(message().id, now.boot)) return standStill(now);
+  return atItsTurn(now);
+}
+
+Decision Delivery::atItsTurn(const Now& now) {
   if (state_.namesEach() && !head_.isNamed && !hasRunBefore())  // it is named with a commit, when it waits for nothing
     return needsTurn() ? askForTurn() : CommitFirst{};
-  if (state_.takesFirst()) return needsTurn() ? askForTurn() : admit();
   if (!state_.dedups()) return beginWithoutKey(now);
-  if (beginsUnlocked() && !key_.isLookedUp) return Action{Look{head_.message}};
+  if (beginsUnlocked() && !key_.isLookedUp) return Question{LooksUpKey{}};
   const bool onlyItsKeyIsLeft = key_.isKnown || hasRunBefore() || repeat_ == message().id;
   if (onlyItsKeyIsLeft) return admit();
   if (needsTurn()) return askForTurn();
@@ -52,7 +55,7 @@ void Delivery::takeUp(const Head& head) {
 /// A store that was away is asked for something first, or the handler would be run in vain. Not once a transaction is
 /// open: lanes that share a store would wait for their own turn in it.
 Decision Delivery::beginWithoutKey(const Now& now) {
-  if (head_.isFirst && head_.storeIsAway && !key_.isLookedUp) return Action{Look{head_.message}};
+  if (head_.isFirst && head_.storeIsAway && !key_.isLookedUp) return Question{LooksUpKey{}};
   if (hasRunBefore()) return Settled{};
   if (needsTurn()) return askForTurn();
   if (needsCharge()) return charge(now);
@@ -95,19 +98,19 @@ Decision Delivery::turned(std::optional<BootTime> heldUntil, const Now& now) {
         std::chrono::ceil<std::chrono::milliseconds>(std::max(*heldUntil - now.boot, Duration::zero()))});
   }
   if (!head_.isFirst) return CommitFirst{};
-  if (taken_) {  // it stays, and its lane waits
-    notBefore_ = *heldUntil;
-    return GoesOn{};
-  }
-  // A lane's message waits at the scheduler, with its group. A suspect waits here: no message overtakes it.
-  return state_.role == Role::lane ? Decision(GivesBack{*heldUntil}) : Waits{*heldUntil};
+  return heldBack(*heldUntil);
+}
+
+/// A lane's message waits at the scheduler, with its group. A suspect waits here: no message overtakes it.
+Decision Delivery::heldBack(BootTime until) {
+  return state_.role == Role::lane ? Decision(GivesBack{until}) : Waits{until};
 }
 
 /// The message may be a dead letter already: a foreign source delivers it again if its acknowledgement was lost.
 Decision Delivery::refuse(std::string_view why, const Now& now) {
   const bool hasKey = state_.dedups() && isWithinLimits(message().id);
   if (hasKey && !head_.isFirst) return CommitFirst{};
-  if (hasKey && !key_.isLookedUp) return Action{Look{head_.message}};
+  if (hasKey && !key_.isLookedUp) return Question{LooksUpKey{}};
   return key_.isKnown ? admit() : deadLetter(why, 0, hasKey, now);
 }
 
@@ -141,7 +144,7 @@ std::optional<Decision> Delivery::findTurn(const Now& now) {
   switch (turn) {
     case Turn::any:
     case Turn::next: return std::nullopt;
-    case Turn::unknown: return Action{Consult{message().group}};
+    case Turn::unknown: return Question{FindsPosition{}};
     case Turn::early: numbers_.keep(message(), now); return Settled{false};
     case Turn::waiting: return dropRepeat();
     case Turn::crowded: return tooManyWait(now);
@@ -176,7 +179,7 @@ Decision Delivery::tooManyWait(const Now& now) {
 /// The key is looked up separately: it may have been stored meanwhile.
 Decision Delivery::deadLetterReleased(const Now& now) {
   if (!head_.isFirst) return CommitFirst{};
-  if (state_.dedups() && !key_.isLookedUp) return Action{Look{head_.message}};
+  if (state_.dedups() && !key_.isLookedUp) return Question{LooksUpKey{}};
   if (key_.isKnown) return admit();
   const AttemptRecord& record = *state_.histories.attemptsOf(message().id);
   return deadLetter("released: " + record.lastError, record.attempts, true, now);
@@ -189,7 +192,7 @@ Decision Delivery::standStill(const Now& now) {
   const MessageId& id = message().id;
   if (block.isQuestionDue(id, now.boot)) {
     block.asked(id, now.boot);
-    return Action{Inquire{}};
+    return Question{AsksOperator{}};
   }
   const BootTime until = block.nextStep(id);
   if (state_.role == Role::total) return Waits{until};
@@ -201,7 +204,7 @@ Decision Delivery::standDown(const Now& now) {
   if (!head_.isFirst) return CommitFirst{};
   if (now.boot < nextWord_) return Waits{nextWord_};
   nextWord_ = now.boot + 1s;
-  return Action{Inquire{}};
+  return Question{AsksOperator{}};
 }
 
 void Delivery::inquired(const ConsumerState& found) {
@@ -271,10 +274,10 @@ Decision Delivery::admitted(Admission admission, const Now& now) {
   key_.marked = key_.isAdmitted = true;
   if (admission == Admission::duplicate && ranInTransaction) return startOver();
   if (admission != Admission::fresh) return dropKnown(admission, now);
-  if (state_.takesFirst()) {
-    state_.pendingWrites.takes = true;
-    return Settled{};
-  }
+  return keyIsNew(ranInTransaction, now);
+}
+
+Decision Delivery::keyIsNew(bool ranInTransaction, const Now& now) {
   if (ranInTransaction || hasRunBefore()) return Settled{};
   return state_.options.handlerIsExternal ? startOver() : run(now);
 }
@@ -288,7 +291,7 @@ Decision Delivery::foundKey() {
 /// The head's key came or went after it was looked up: once more, without the store's lock.
 Decision Delivery::startOver() {
   state_.pendingWrites.news.clear();
-  return Action{Abandon{}};
+  return Question{StartsOver{}};
 }
 
 /// The key is stored already, with the same body or another one.
@@ -298,10 +301,7 @@ Decision Delivery::dropKnown(Admission admission, const Now& now) {
   return dropRepeat();
 }
 
-// From the start of its handler to its end in the transaction.
-
-using namespace std::chrono_literals;
-using Decision = Delivery::Decision;
+// --- from the start of its handler to its end in the transaction
 
 Decision Delivery::run(const Now& now) {
   if (const std::string* why = state_.skipReasonOf(message())) return letPass(*why, now);
@@ -310,8 +310,8 @@ Decision Delivery::run(const Now& now) {
   turn_.reset();
   if (!tokens_.empty()) tokens_.erase(message().id);
   skipped_.reset();
-  if (taken_) taken_->begun = true;
-  return isHeard() ? Decision(Action{Begin{head_.message}}) : start();
+  handlerStarts();
+  return isHeard() ? Decision(Question{Begins{}}) : start();
 }
 
 /// Nothing of it is to be undone, and whatever token it came with goes back.
@@ -334,7 +334,7 @@ Decision Delivery::start() {
   if (needsAnswer()) return gather();
   const bool marks = !state_.options.handlerIsExternal && !key_.marked;
   key_.marked = key_.marked || marks;
-  return Action{Handle{head_.message, attemptNumber(), marks}};
+  return Question{Runs{attemptNumber(), marks}};
 }
 
 Decision Delivery::gathered(const Gathered& gathered, const Now& now) {
@@ -358,15 +358,16 @@ Decision Delivery::ran(const Outcome& outcome, const Now& now) {
     case Outcome::Kind::failed: return attemptFailed(outcome, now);
     case Outcome::Kind::reject: break;
   }
-  if (taken_) return takenFailed(outcome.reason, now);
+  return rejected(outcome, now);
+}
+
+Decision Delivery::rejected(const Outcome& outcome, const Now& now) {
   logEnd(AttemptEnd::rejected, outcome.reason, now);
   return deadLetter(outcome.reason, attemptNumber(), true, now);
 }
 
 Decision Delivery::handled() {
-  // No effect of it is left that the store may refuse.
-  if (taken_) taken_->done = state_.options.handlerIsExternal || skipped_.has_value();
-  if (key_.isAdmitted || taken_) return Settled{};
+  if (key_.isAdmitted) return Settled{};
   if (state_.options.handlerIsExternal) ran_ = message().id;
   return state_.dedups() ? admit() : Decision(Settled{});
 }
@@ -374,7 +375,7 @@ Decision Delivery::handled() {
 Decision Delivery::skip(const Outcome& outcome, const Now& now) {
   skipped_ = MessageSkipped{message().id.value, outcome.reason};
   logEnd(AttemptEnd::skipped, outcome.reason, now);
-  return key_.marked ? Decision(Action{Undo{}}) : handled();
+  return key_.marked ? Decision(Question{Undoes{}}) : handled();
 }
 
 Decision Delivery::undone(const Now&) {
@@ -398,7 +399,6 @@ Decision Delivery::known(const Head& head, Admission admission, const Now& now) 
 }
 
 Decision Delivery::attemptFailed(const Outcome& outcome, const Now& now) {
-  if (taken_) return takenFailed(outcome.reason, now);
   const int attempt = attemptNumber();
   const bool last = attempt >= state_.options.attempts();
   logEnd(AttemptEnd::failed, outcome.reason, now);
@@ -412,7 +412,7 @@ Decision Delivery::attemptFailed(const Outcome& outcome, const Now& now) {
     return CommitFirst{};
   }
   tellWhoHoldsUp(wait, outcome.reason, now);
-  if (state_.role != Role::total) return GivesBack{now.boot + wait};
+  if (waitsElsewhere()) return GivesBack{now.boot + wait};
   notBefore_ = now.boot + wait;
   return CommitFirst{};
 }
@@ -436,21 +436,24 @@ Decision Delivery::postpone(const Outcome& outcome, const Now& now) {
   tellWhoHoldsUp(wait, outcome.reason, now);
   if (auto stuck = state_.notes->stuck.postponed(message().id, so, outcome.reason, now.wall, now.boot))
     state_.pendingWrites.news.push_back(*std::move(stuck));
-  if (taken_)
-    taken_->begun = false;
-  else if (!now.stopAsked)  // else it may be its leader's word
-    recordPostponed(outcome.reason, so, wait, now);
-  else if (isCharged())
-    takeBackCharge();
+  notePostponed(outcome.reason, so, wait, now);
   logEnd(AttemptEnd::postponed, outcome.reason, now);
-  const bool givesBack = state_.role != Role::total && !taken_;
+  const bool givesBack = waitsElsewhere();
   if (!givesBack) notBefore_ = now.boot + wait;
   const PendingWrites& pendingWrites = state_.pendingWrites;
   const bool saysAnything =
       !head_.isFirst || pendingWrites.record || pendingWrites.cleared || !state_.log.lines().empty();
   if (givesBack) return GivesBack{now.boot + wait, true};
   if (saysAnything || state_.namesEach()) return CommitFirst{};
-  return Action{Abandon{}};
+  return Question{StartsOver{}};
+}
+
+void Delivery::notePostponed(const std::string& why, const Postponements& so, std::chrono::milliseconds wait,
+                             const Now& now) {
+  if (!now.stopAsked)  // else it may be its leader's word
+    recordPostponed(why, so, wait, now);
+  else if (isCharged())
+    takeBackCharge();
 }
 
 // --- its end
@@ -459,13 +462,12 @@ Decision Delivery::deadLetter(std::string_view reason, int attempts, bool withKe
   death_ = {message().id, std::string(reason), attempts, withKey, logged_};
   isDying_ = true;
   const AttemptRecord* before = state_.histories.attemptsOf(message().id);
-  return Action{WriteDeadLetter{.message = head_.message,
-                                .reason = death_.reason,
-                                .attempts = attempts,
-                                .firstAt = before != nullptr ? before->firstAt : now.wall,
-                                .undo = key_.marked,
-                                .withKey = withKey && state_.dedups(),
-                                .withoutBody = isRefused() && refused_->death && refused_->times > 1}};
+  return Question{Dies{.reason = death_.reason,
+                       .attempts = attempts,
+                       .firstAt = before != nullptr ? before->firstAt : now.wall,
+                       .undo = key_.marked,
+                       .withKey = withKey && state_.dedups(),
+                       .withoutBody = isRefused() && refused_->death && refused_->times > 1}};
 }
 
 /// Releasing a message does not count towards `deadLetterLimit`.
@@ -473,7 +475,7 @@ void Delivery::deadLettered(const Now& now) {
   PendingWrites& pendingWrites = state_.pendingWrites;
   pendingWrites.news.push_back(MessageDeadLettered{message().id.value, death_.reason, death_.attempts});
   pendingWrites.ends = true;
-  if (!taken_ && state_.histories.isReleased(message().id)) return;
+  if (!hasTaken() && state_.histories.isReleased(message().id)) return;
   if (std::exchange(pendingWrites.succeeded, false)) state_.streak().broken();
   const DeadLetterStreak::Death death = state_.streak().died(message().id, death_.reason, now.wall);
   if (death.counted) ++pendingWrites.deaths;
@@ -548,12 +550,7 @@ void Delivery::logEnd(AttemptEnd end, const std::string& why, const Now& now) {
   if (state_.log.isKept()) state_.log.ended(message().id, attemptNumber(), end, why, now.wall);
 }
 
-// At most once, and what comes again where there are no keys.
-
-using namespace std::chrono_literals;
-using Decision = Delivery::Decision;
-
-// --- without keys
+// --- what comes again where there are no keys
 
 void Delivery::remember(std::span<const MessagePtr> committed) {
   for (std::size_t i = unacknowledged_.size(); i < committed.size(); ++i)
@@ -572,49 +569,6 @@ bool Delivery::wasCommitted() {
   if (message().id == id && digestOf(message().body) == digest) return true;
   unacknowledged_.resize(head_.place);
   return false;
-}
-
-// --- at most once
-
-/// A taken message starts in spite of a stop or a pause: it is acknowledged, so no later leader gets it. After a
-/// postponement it may have to wait for its rate limit once more.
-Decision Delivery::goOnWithTaken(const Head& head, BootTime notBefore, const Now& now) {
-  head_ = head;
-  head_.message = taken_->message;
-  const bool waits = now.boot < notBefore;
-  if (taken_->done) {  // all that is left is to write that nothing is in work
-    if (now.stopAsked && head_.storeIsAway) return Ends{};
-    return waits ? Decision(Waits{notBefore}) : Settled{};
-  }
-  const bool troubled = !taken_->trouble.empty();
-  if (!troubled && !waits && now.mayFinish) return needsTurn() ? askForTurn() : run(now);
-  constexpr std::chrono::milliseconds pause{20};
-  if (!now.stopAsked && (waits || !troubled)) return Waits{waits ? notBefore : now.boot + pause};
-  if (now.stopAsked && head_.storeIsAway) return Ends{};
-  return takenFailed(troubled ? taken_->trouble : "its leader left before its turn came", now);
-}
-
-MessagePtr Delivery::closeTaken() {
-  runIsDurable();
-  return std::exchange(taken_, std::nullopt)->message;
-}
-
-Decision Delivery::takenFailed(const std::string& why, const Now& now) {
-  head_.message = taken_->message;
-  taken_->trouble = why;
-  return deadLetter(why, taken_->begun ? 1 : 0, false, now);
-}
-
-void Delivery::takenRefused(const Error& error) {
-  if (!taken_->done && taken_->trouble.empty())
-    taken_->trouble = "the store did not take its effect: " + error.message();
-}
-
-void Delivery::forgo(const std::string& why) {
-  if (!taken_) return;
-  if (!taken_->done)
-    state_.tell(MessageForgone{taken_->message->id.value, taken_->trouble.empty() ? why : taken_->trouble});
-  taken_.reset();
 }
 
 std::chrono::milliseconds RetryDelays::after(int failures) noexcept {

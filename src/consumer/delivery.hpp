@@ -15,16 +15,10 @@
 /// handler never runs under the lock. The transaction's other messages are admitted first.
 ///
 /// That is the way to one effect for each message. Without keys (at least once) nothing is looked up or admitted. At
-/// most once is another way: a message is taken, key and acknowledgement durable, before its handler starts. Then it is
-/// this term's alone, and no other term will see it: whatever else happens to it is said, as a dead letter where the
-/// store takes one, as an event where it does not.
+/// most once goes another way (taken_delivery.hpp).
 ///
-///   begin ─► a token ─► admitted ─► (commit, acknowledge) taken ─► its handler ─► commit
-///                                                                   └─ failed, or its leader leaves
-///                                                                        ─► dead-lettered ─► commit
-///
-/// What it decides is a question to store or handler (an Action), or what becomes of the head. What its transaction is
-/// to say of it, it writes into the lane's pending writes.
+/// What it decides is a question to store, supply or handler, or what becomes of the head. What its transaction is to
+/// say of it, it writes into the lane's pending writes.
 #pragma once
 
 #include <deque>
@@ -36,7 +30,6 @@
 #include <variant>
 
 #include "base/random.hpp"
-#include "consumer/actions.hpp"
 #include "consumer/lane_state.hpp"
 #include "consumer/numbers.hpp"
 #include "tenure/consumer.hpp"
@@ -76,8 +69,33 @@ struct Head {
   bool storeIsAway = false;
 };
 
+class TakenDelivery;
+
 class Delivery {
  public:
+  // Its questions, each of its head.
+  struct LooksUpKey {};  // has it one already? → looked
+  struct AdmitsKey {     // in the transaction → admitted
+    bool mark = false;   // first a mark before it
+  };
+  struct TakesToken {};     // for its start → turned
+  struct FindsPosition {};  // of its group
+  struct AsksOperator {};   // whether it, or its consumer, was let go on → inquired
+  struct Begins {};         // which others does it stand for? → begun
+  struct Gathers {          // its answer, of a handler that answers with values → gathered
+    int attempt = 1;
+  };
+  struct Runs {  // its handler → ran
+    int attempt = 1;
+    bool mark = false;  // first a mark before it, which takes no lock
+  };
+  struct Undoes {};              // what its handler has written: back to the mark → undone
+  using Dies = DeadLetterDraft;  // and the end of its attempts → deadLettered, foundKey
+  struct StartsOver {};          // without the transaction
+  using Question = std::variant<LooksUpKey, AdmitsKey, TakesToken, FindsPosition, AsksOperator, Begins, Gathers, Runs,
+                                Undoes, Dies, StartsOver>;
+
+  // What becomes of it.
   struct Settled {  // in the open transaction; `ran`: it has had its run, which stands for those that it coalesced
     bool ran = true;
   };
@@ -96,10 +114,11 @@ class Delivery {
   struct Ends {  // the term; nullopt: for what troubles it already
     std::optional<Error> why{};
   };
-  using Decision = std::variant<Action, Settled, CommitFirst, Waits, GivesBack, GoesOn, GivesUp, Ends>;
+  using Decision = std::variant<Question, Settled, CommitFirst, Waits, GivesBack, GoesOn, GivesUp, Ends>;
 
   Delivery(LaneState& at, Numbers& numbers, Random random)
       : state_(at), numbers_(numbers), retryDelays_(at.options, random) {}
+  virtual ~Delivery() = default;
 
   /// The head's turn has come.
   Decision begin(const Head& head, const Now& now);
@@ -138,6 +157,7 @@ class Delivery {
   }
   /// Whether the commit has to undo to the mark first.
   bool leavesMark() const noexcept { return key_.marked; }
+  const MessagePtr& head() const noexcept { return head_.message; }
   bool isPlain(const Message& message) const;
   /// The first of them, and those behind it that nothing keeps from their turn.
   std::vector<MessagePtr> plainOnes(std::span<const MessagePtr> messages) const;
@@ -174,17 +194,40 @@ class Delivery {
 
   // At most once.
 
-  void take(MessagePtr message) { taken_ = Taken{std::move(message)}; }
-  bool hasTaken() const noexcept { return taken_.has_value(); }
-  bool isTakenDone() const noexcept { return taken_ && taken_->done; }
-  const Message& taken() const noexcept { return *taken_->message; }
-  MessagePtr closeTaken();
-  Decision goOnWithTaken(const Head& head, BootTime notBefore, const Now& now);
-  Decision takenFailed(const std::string& why, const Now& now);
-  /// The store refused the taken message: it becomes a dead letter when the store is back.
-  void takenRefused(const Error& error);
-  /// Gives the taken message up: the store accepts no more writes.
-  void forgo(const std::string& why);
+  /// The message that the commit takes, which is durable now.
+  virtual void take(const MessagePtr& message) { static_cast<void>(message); }
+  virtual bool hasTaken() const noexcept { return false; }
+  /// Nullptr while no message is taken.
+  virtual TakenDelivery* taken() noexcept { return nullptr; }
+
+ protected:
+  // Its steps of which a way may have its own.
+
+  /// Nothing of its past, its group or an operator keeps it from its way.
+  virtual Decision atItsTurn(const Now& now);
+  virtual Decision heldBack(BootTime until);
+  /// Its key was new. `ranInTransaction`: its handler ran before.
+  virtual Decision keyIsNew(bool ranInTransaction, const Now& now);
+  virtual void handlerStarts() {}
+  virtual Decision handled();
+  virtual Decision attemptFailed(const Outcome& outcome, const Now& now);
+  virtual Decision rejected(const Outcome& outcome, const Now& now);
+  virtual void notePostponed(const std::string& why, const Postponements& so, std::chrono::milliseconds wait,
+                             const Now& now);
+  /// Until its next attempt: at the supply, with its group.
+  virtual bool waitsElsewhere() const noexcept { return state_.role != Role::total; }
+
+  const Message& message() const noexcept { return *head_.message; }
+  Decision askForTurn() const { return Question{TakesToken{}}; }
+  Decision admit() const { return Question{AdmitsKey{!key_.marked}}; }
+  Decision run(const Now& now);
+  Decision deadLetter(std::string_view reason, int attempts, bool withKey, const Now& now);
+  bool needsTurn() const;
+
+  LaneState& state_;
+  Head head_;
+  BootTime notBefore_ = BootTime::min();  // of the head
+  std::optional<MessageSkipped> skipped_;
 
  private:
   struct Key {  // the head's, in the open transaction
@@ -193,18 +236,9 @@ class Delivery {
     bool marked = false;   // the transaction's mark stands before it
     bool isAdmitted = false;
   };
-  struct Taken {  // acknowledged, and its handler not yet done
-    MessagePtr message;
-    bool begun = false;
-    std::string trouble{};  // why it becomes a dead letter
-    bool done = false;      // outside the store, which cannot undo it
-  };
-
-  const Message& message() const noexcept { return *head_.message; }
   void takeUp(const Head& head);
   bool wasCommitted();
   Decision beginWithoutKey(const Now& now);
-  Decision askForTurn() const { return Action{TakeTurn{message().group}}; }
   Decision refuse(std::string_view why, const Now& now);
   Decision cannotBeStored(const Now& now);
   std::optional<Decision> findTurn(const Now& now);
@@ -214,26 +248,20 @@ class Delivery {
   Decision standStill(const Now& now);
   Decision standDown(const Now& now);
   Decision charge(const Now& now);
-  Decision admit() const { return Action{Admit{head_.message, !key_.marked}}; }
-  Decision run(const Now& now);
   Decision letPass(const std::string& why, const Now& now);
   Decision start();
-  Decision handled();
   Decision skip(const Outcome& outcome, const Now& now);
-  Decision attemptFailed(const Outcome& outcome, const Now& now);
   Decision postpone(const Outcome& outcome, const Now& now);
   void tellWhoHoldsUp(std::chrono::milliseconds wait, const std::string& why, const Now& now);
   Decision dropKnown(Admission admission, const Now& now);
   Decision startOver();
-  Decision deadLetter(std::string_view reason, int attempts, bool withKey, const Now& now);
   bool beginsUnlocked() const noexcept {
     return state_.options.handlerIsExternal || (head_.isFirst && (!head_.storeIsAway || state_.answers));
   }
   /// The supply hears of its start.
   bool isHeard() const noexcept { return state_.coalesces() || (state_.role == Role::total && head_.isCounted); }
   bool needsAnswer() const { return state_.answers && answered_ != message().id && !isSkip(); }
-  Decision gather() const { return Action{Gather{head_.message, attemptNumber()}}; }
-  bool needsTurn() const;
+  Decision gather() const { return Question{Gathers{attemptNumber()}}; }
   bool isSkip() const { return state_.skipReasonOf(message()) != nullptr; }
   bool needsCharge() const { return head_.isSuspect && !isCharged() && !isSkip(); }
   bool isRefused() const { return refused_ && refused_->id == message().id; }
@@ -244,11 +272,9 @@ class Delivery {
   void recordPostponed(const std::string& why, const Postponements& so, std::chrono::milliseconds wait, const Now& now);
   void logEnd(AttemptEnd end, const std::string& why, const Now& now);
 
-  LaneState& state_;
   Numbers& numbers_;
   RetryDelays retryDelays_;
 
-  Head head_;
   Key key_;
   std::unordered_set<MessageId> tokens_;  // those that came with one
   std::optional<MessageId> turn_;         // the head, when it has got its token by itself
@@ -275,8 +301,7 @@ class Delivery {
     int times = 0;               // in a row
   };
   std::optional<Refused> refused_;  // by the store
-  std::optional<MessageSkipped> skipped_;
-  struct HeldUp {  // the queue, by the head's failures
+  struct HeldUp {                   // the queue, by the head's failures
     MessageId id{};
     BootTime since{};
     BootTime nextWord{};
@@ -287,9 +312,7 @@ class Delivery {
   std::optional<AttemptEnd> logged_;  // how the head's attempt ended, if it was logged since begin()
   BootTime runBegan_{};
   Duration lastRun_{};
-  BootTime notBefore_ = BootTime::min();  // of the head
-  BootTime nextWord_{};                   // when to ask whether we may go on
-  std::optional<Taken> taken_;
+  BootTime nextWord_{};  // when to ask whether we may go on
   std::deque<std::pair<MessageId, BodyDigest>> unacknowledged_;
 };
 

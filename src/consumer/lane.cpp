@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "consumer/errors.hpp"
+#include "consumer/delivery_actions.hpp"
 
 namespace tenure::consuming {
 
@@ -14,12 +14,10 @@ using namespace std::chrono_literals;
 constexpr std::chrono::milliseconds softLimitPause{20};
 constexpr std::size_t leastReadAhead = 32;
 
-template <class... Ts>
-struct Each : Ts... {
-  using Ts::operator()...;
-};
-template <class... Ts>
-Each(Ts...) -> Each<Ts...>;
+std::unique_ptr<Delivery> deliveryOf(LaneState& state, Numbers& numbers, Random random) {
+  if (state.takesFirst()) return std::make_unique<TakenDelivery>(state, numbers, random);
+  return std::make_unique<Delivery>(state, numbers, random);
+}
 
 }  // namespace
 
@@ -29,7 +27,7 @@ Lane::Lane(const ConsumerOptions& options, Random random, const Setup& setup)
       outages_(state_, random.fork()),
       sweeper_(state_),
       inWork_(state_),
-      delivery_(state_, numbers_, random.fork()),
+      delivery_(deliveryOf(state_, numbers_, random.fork())),
       committer_(state_) {
   if (state_.role != Role::lane) return;
   termState_.attached = true;
@@ -54,14 +52,15 @@ Action Lane::handOver(const Now& now) {
   forgoWhatMayBeTaken("its leader left before that was known");
   forgetTransaction();
   const bool storeIsSound = termState_.recalled && !over_ && !outages_.storeIsAway() && committer_.isOutcomeKnown();
-  if (delivery_.isTakenDone() && storeIsSound) return settle(true, false, now);
-  if (delivery_.hasTaken() && storeIsSound)
-    return decide(delivery_.takenFailed("its leader left while it was in work", now), now);
-  delivery_.forgo("its leader left while it was in work");
+  if (TakenDelivery* taken = delivery_->taken()) {
+    constexpr auto why = "its leader left while it was in work";
+    if (storeIsSound) return taken->isDone() ? settle(true, false, now) : decide(taken->failed(why, now), now);
+    taken->forgo(why);
+  }
   if (!storeIsSound || outages_.any() || inWork_.state() == InWorkRecord::State::closed) return over(false);
   if (inWork_.isUnread() && inWork_.expects()) return over(false);  // its suspects stay on record as they are
-  if (delivery_.hasCharge())                                        // with a start that did not come
-    delivery_.takeBackCharge();
+  if (delivery_->hasCharge())                                       // with a start that did not come
+    delivery_->takeBackCharge();
   else if (queue_.suspects() > 0 && inWork_.isOwn() && !inWork_.isNarrow())
     return over(false);
   return commit(now);
@@ -72,9 +71,9 @@ Action Lane::proceed(const Now& now) {
   if (phase_ == Phase::leaving) return over(false);
   if (!committer_.isOutcomeKnown()) return askAgain(now);
   if (queue_.joined() > 0) return joinOrRun(now);
-  if (queue_.settled() > 0 && committer_.isOver(queue_, delivery_.lastRun(), now)) return takeAheadOrCommit(now);
-  if (delivery_.hasTaken()) return decide(delivery_.goOnWithTaken(headOf(now), notBefore(), now), now);
-  if (parkUntil_) return ask(park());
+  if (queue_.settled() > 0 && committer_.isOver(queue_, delivery_->lastRun(), now)) return takeAheadOrCommit(now);
+  if (TakenDelivery* taken = delivery_->taken()) return decide(taken->goOn(headOf(now), notBefore(), now), now);
+  if (parkUntil_) return park();
   if (now.stopAsked) return over(false);
   if (now.boot < notBefore()) return waitFor(notBefore(), now);
   if (!now.mayBegin) return waitFor(now.boot + softLimitPause, now);
@@ -87,17 +86,12 @@ Action Lane::proceed(const Now& now) {
   if (wantsMessages())
     return take(room(), queue_.size() == 0 && !sweeper_.hasSwept() ? now.boot + state_.options.idleWait : onlyLook);
   const bool isPastSuspects = queue_.settled() == 0 && queue_.suspects() == 0 && !state_.takesFirst();
-  if (state_.role == Role::total && isPastSuspects && !inWork_.isDeclared()) return ask(Declare{inWork_.own()});
+  if (state_.role == Role::total && isPastSuspects && !inWork_.isDeclared()) return Declare{inWork_.own()};
   return beginHead(now);
 }
 
-Action Lane::ask(Action action) {
-  asked_ = action.index();
-  return action;
-}
-
 Return Lane::over(bool again) const {
-  const bool hasAny = queue_.size() > 0 || delivery_.hasTaken() || parkUntil_ || (expects_ && numbers_.hasReady());
+  const bool hasAny = queue_.size() > 0 || delivery_->hasTaken() || parkUntil_ || (expects_ && numbers_.hasReady());
   const bool mayGoOn = termState_.attached && committer_.isOutcomeKnown() && !inWork_.isUnread() &&
                        inWork_.isDeclared() && inWork_.coversFront();
   return {.again = again, .isIdle = !hasAny && mayGoOn, .isClosed = !inWork_.isOpen(), .isAtRest = isAtRest()};
@@ -105,10 +99,10 @@ Return Lane::over(bool again) const {
 
 Action Lane::becomeLeader(const Now& now) {
   if (now.stopAsked) return over(false);
-  if (now.boot < notBefore()) return ask(Wait{notBefore()});
-  if (!termState_.claimed) return ask(Claim{});
-  if (!termState_.recalled) return ask(Recall{});
-  if (!numbers_.areOpen()) return ask(Reopen{});
+  if (now.boot < notBefore()) return Wait{notBefore()};
+  if (!termState_.claimed) return Claim{};
+  if (!termState_.recalled) return Recall{};
+  if (!numbers_.areOpen()) return Reopen{};
   if (!termState_.attached) return attach();
   return over(true);
 }
@@ -121,20 +115,20 @@ Action Lane::attach() {
     for (const MessagePtr& message : queue_.messages().first(queue_.suspects()))
       attach.suspects->push_back(message->id);
   }
-  return ask(std::move(attach));
+  return attach;
 }
 
 /// While the commit's outcome is unknown, nothing else may happen; and to leave now is no clean end.
 Action Lane::askAgain(const Now& now) {
   if (now.stopAsked) return quit(trouble_);
   if (now.boot < notBefore()) return waitFor(notBefore(), now);
-  return ask(Resolve{});
+  return Resolve{};
 }
 
 Action Lane::waitFor(BootTime until, const Now& now) {
   const BootTime sliceEnd = sliceBegan_ + std::max<Duration>(state_.options.idleWait, 20ms);
   if (now.boot >= sliceEnd) return over(true);
-  return ask(Wait{std::min(until, sliceEnd)});
+  return Wait{std::min(until, sliceEnd)};
 }
 
 /// Suspects are dealt with before: they are the first in hand, and nothing may come to stand before them.
@@ -145,7 +139,7 @@ std::optional<Action> Lane::tendGroups(const Now& now) {
                                             .mayStillCome = !supply_.dry || queue_.size() > 0,
                                             .expects = expects_},
                                            now);
-  if (auto* load = std::get_if<Load>(&tending)) return ask(std::move(*load));
+  if (auto* load = std::get_if<Load>(&tending)) return std::move(*load);
   if (const auto* error = std::get_if<Error>(&tending)) return quit(*error);
   if (const auto* giveUp = std::get_if<Numbers::GiveUp>(&tending)) {
     numbers_.skip(giveUp->gap, now);
@@ -160,7 +154,7 @@ std::optional<Action> Lane::sweepStep(const Now& now) {
   if (!step) return std::nullopt;
   if (auto* prune = std::get_if<Prune>(&*step))
     for (const MessagePtr& message : queue_.messages()) prune->here.push_back(message->id);
-  return ask(*std::move(step));
+  return *std::move(step);
 }
 
 // --- the term's first steps
@@ -213,7 +207,7 @@ std::size_t Lane::wantsAhead(const Now& now) const noexcept {
 
 Action Lane::takeAheadOrCommit(const Now& now) {
   const std::size_t ahead = wantsAhead(now);
-  return ahead > 0 ? ask(Take{.max = ahead, .until = onlyLook, .ahead = true}) : commit(now);
+  return ahead > 0 ? Take{.max = ahead, .until = onlyLook, .ahead = true} : commit(now);
 }
 
 std::size_t Lane::room() const noexcept {
@@ -224,9 +218,9 @@ std::size_t Lane::room() const noexcept {
 }
 
 Action Lane::take(std::size_t max, BootTime until) {
-  Take take{max, until, delivery_.whoseRunIsOver(), std::nullopt};
+  Take take{max, until, delivery_->whoseRunIsOver(), std::nullopt};
   if (state_.role != Role::total && mayRelease()) take.released = groupStates();
-  return ask(std::move(take));
+  return take;
 }
 
 Action Lane::onTaken(Assignment assignment, const Now& now) {
@@ -236,7 +230,7 @@ Action Lane::onTaken(Assignment assignment, const Now& now) {
   numbers_.onTaken(assignment);
   supply_.areCounted = assignment.areCounted;
   supply_.mayReadOn = assignment.mayReadOn;
-  if (state_.role == Role::lane && assignment.areCounted) delivery_.bringTokens(assignment.messages);
+  if (state_.role == Role::lane && assignment.areCounted) delivery_->bringTokens(assignment.messages);
   if (state_.role == Role::lane && queue_.startable() >= queue_.size())
     queue_.setStartable(std::max(queue_.startable(), queue_.size() + assignment.startable));
   if (assignment.asked) {
@@ -265,7 +259,7 @@ Action Lane::emptied(const Now& now) {
   if (handsOverToLanes) inWork_.recovered();
   if (handsOverToLanes && (sweeper_.toWrite() || !inWork_.coversFront() || inWork_.isOfSuspects()))
     return commit(now);  // before any key of theirs
-  if (handsOverToLanes && !inWork_.isDeclared()) return ask(Declare{inWork_.own()});
+  if (handsOverToLanes && !inWork_.isDeclared()) return Declare{inWork_.own()};
   return over(state_.options.idleWait > 0ms && !now.stopAsked);
 }
 
@@ -274,7 +268,7 @@ Action Lane::onLoaded(const supply::Ready& ready, std::vector<Message> messages,
   outages_.wentWell(Side::store, now);
   state_.histories.know(std::move(histories));
   numbers_.loaded(ready);
-  if (state_.role == Role::lane && supply_.areCounted) delivery_.bringTokens(messages);
+  if (state_.role == Role::lane && supply_.areCounted) delivery_->bringTokens(messages);
   queue_.addKept(std::move(messages));
   if (state_.role == Role::lane && !state_.takesFirst()) queue_.setStartable(0);  // they are on no record
   inWork_.onArrived(queue_);
@@ -286,7 +280,7 @@ Action Lane::onLoaded(const supply::Ready& ready, std::vector<Message> messages,
 Head Lane::headOf(const Now& now) const {
   Head head{.isFirst = queue_.settled() == 0,
             .isNamed = queue_.startable() > 0,
-            .mayHaveCome = queue_.held() == 0 && delivery_.remembersAny(),
+            .mayHaveCome = queue_.held() == 0 && delivery_->remembersAny(),
             .place = queue_.settled(),
             .isCounted = state_.role == Role::total ? now.isLimited : supply_.areCounted,
             .storeIsAway = outages_.storeIsAway()};
@@ -308,11 +302,11 @@ Action Lane::beginHead(const Now& now) {
     toldOfHorizon_ = true;
     state_.tell(BeyondHorizon{head.id.value, now.wall - head.enqueuedAt});
   }
-  return decide(delivery_.begin(headOf(now), now), now);
+  return decide(delivery_->begin(headOf(now), now), now);
 }
 
 Action Lane::decide(Delivery::Decision decision, const Now& now) {
-  return std::visit(Each{[&](Action& action) { return ask(std::move(action)); },
+  return std::visit(Each{[&](Delivery::Question& question) { return actionOf(std::move(question), delivery_->head()); },
                          [&](Delivery::Settled& settled) { return settle(settled.ran, false, now); },
                          [&](Delivery::CommitFirst&) { return commit(now); },
                          [&](Delivery::Waits& waits) { return waitFor(waits.until, now); },
@@ -332,59 +326,55 @@ Action Lane::giveBack(const Delivery::GivesBack& how, const Now& now) {
   const PendingWrites& pendingWrites = state_.pendingWrites;
   if (queue_.settled() > 0 || pendingWrites.record || pendingWrites.cleared || (how.ran && !state_.log.lines().empty()))
     return commit(now);
-  return how.ran ? ask(Abandon{}) : proceed(now);
+  return how.ran ? Abandon{} : proceed(now);
 }
 
 Action Lane::settle(bool ran, bool wasDeadLettered, const Now& now) {
-  delivery_.settle(ran, wasDeadLettered);
-  if (delivery_.hasTaken()) return commit(now);
+  delivery_->settle(ran, wasDeadLettered);
+  if (delivery_->hasTaken()) return commit(now);
   numbers_.settle(*queue_.head(), now);
   queue_.settle();
   return proceed(now);
 }
 
 Action Lane::onAdmitted(Admission admission, const Now& now) {
-  if (!std::exchange(joining_, false)) return decide(delivery_.admitted(admission, now), now);
+  if (!std::exchange(joining_, false)) return decide(delivery_->admitted(admission, now), now);
   if (admission == Admission::fresh) return joinHead(now);
   // The message is admitted again when the joined ones are done.
-  if (queue_.joined() > 0) return ask(HandleTogether{{queue_.joinedOnes().begin(), queue_.joinedOnes().end()}});
-  return decide(delivery_.known(headOf(now), admission, now), now);
+  if (queue_.joined() > 0) return HandleTogether{{queue_.joinedOnes().begin(), queue_.joinedOnes().end()}};
+  return decide(delivery_->known(headOf(now), admission, now), now);
 }
 
 Action Lane::onGathered(const Gathered& gathered, const Now& now) {
   ahead_ = std::max<std::size_t>(gathered.ahead, 1);
   if (gathered.isHere && queue_.settled() == 0) committer_.begin(now.boot);
-  return decide(delivery_.gathered(gathered, now), now);
+  return decide(delivery_->gathered(gathered, now), now);
 }
 
 /// None that a death, a limit or a key of another message may keep from its turn.
 std::vector<MessagePtr> Lane::startable(const Now& now) const {
-  const bool isAlone = delivery_.hasTaken() || state_.takesFirst() || state_.coalesces() || queue_.suspects() > 0 ||
+  const bool isAlone = delivery_->hasTaken() || state_.takesFirst() || state_.coalesces() || queue_.suspects() > 0 ||
                        queue_.settled() > 0 || queue_.size() == 0 || queue_.apart() > 1 || headOf(now).isCounted ||
-                       state_.role == Role::recovery || outages_.any() || delivery_.remembersAny();
+                       state_.role == Role::recovery || outages_.any() || delivery_->remembersAny();
   if (isAlone) return {};
   const std::size_t end = queue_.held() > 0 ? queue_.held() : queue_.size();
-  return delivery_.plainOnes(queue_.messages().first(std::min({queue_.startable(), committer_.size() + ahead_, end})));
+  return delivery_->plainOnes(queue_.messages().first(std::min({queue_.startable(), committer_.size() + ahead_, end})));
 }
 
 Action Lane::onStale(const Now&) {
   state_.pendingWrites.news.clear();
-  return ask(Abandon{});
-}
-
-Action Lane::onRan(const Outcome& outcome, const Now& now) {
-  return queue_.joined() > 0 ? ranTogether(outcome, now) : decide(delivery_.ran(outcome, now), now);
+  return Abandon{};
 }
 
 /// A handler does not start after a stop, or while the lease is late. What is taken has its start in any case.
 std::optional<Action> Lane::reconsider(const Now& now) {
   const bool mayStart = !now.stopAsked && now.mayBegin;
-  if (mayStart || queue_.settled() > 0 || delivery_.hasTaken() || state_.answers) return std::nullopt;
+  if (mayStart || queue_.settled() > 0 || delivery_->hasTaken() || state_.answers) return std::nullopt;
   return onStale(now);
 }
 
 Action Lane::onInquired(const ConsumerState& found, const Now& now) {
-  delivery_.inquired(found);
+  delivery_->inquired(found);
   return wentWell(now);
 }
 
@@ -408,76 +398,93 @@ Action Lane::onLogPruned(std::size_t removed, const Now& now) {
 
 // The lane's answers without a value, and its failures: what is tried again, what a message has to answer for, and what
 // ends the term.
-Action Lane::onDone(const Now& now) {
-  if (asked<Commit>()) return committed(now);
-  if (asked<Undo>()) return decide(delivery_.undone(now), now);
-  if (asked<WriteDeadLetter>()) {
-    delivery_.deadLettered(now);
-    return settle(false, true, now);
+
+Action Lane::on(Done<Claim>, const Now& now) {
+  termState_.claimed = true;
+  return wentWell(now);
+}
+
+Action Lane::on(Done<Declare>, const Now& now) {
+  inWork_.declared();
+  return wentWell(now);
+}
+
+/// An outage of the source is over when it delivers.
+Action Lane::on(Done<Attach>, const Now& now) {
+  termState_.attached = true;
+  if (queue_.suspects() > 0) {
+    inWork_.unread();
+    inWork_.expectAgain();
+    queue_.setSuspects(0);
   }
-  if (asked<Claim>()) {
-    termState_.claimed = true;
-    outages_.wentWell(Side::store, now);
-  } else if (asked<Declare>()) {
-    inWork_.declared();
-    outages_.wentWell(Side::store, now);
-  } else if (asked<Attach>()) {  // an outage of the source is over when it delivers
-    termState_.attached = true;
-    if (queue_.suspects() > 0) {
-      inWork_.unread();
-      inWork_.expectAgain();
-      queue_.setSuspects(0);
-    }
-    queue_.drop();
-    supply_ = {.areCounted = supply_.areCounted};
-  } else if (asked<Abandon>()) {
-    committer_.tellNews();
-    forgetTransaction();
-  }
+  queue_.drop();
+  supply_ = {.areCounted = supply_.areCounted};
   return proceed(now);
 }
 
-Action Lane::onFailed(const Error& error, const Now& now) {
-  const bool mayHaveLanded = isOutcomeUnknown(error.code) || asked<Resolve>();
+Action Lane::on(Done<WriteDeadLetter>, const Now& now) {
+  delivery_->deadLettered(now);
+  return settle(false, true, now);
+}
+
+Action Lane::on(Done<Abandon>, const Now& now) {
+  committer_.tellNews();
+  forgetTransaction();
+  return proceed(now);
+}
+
+/// What a failure means whatever was asked. Nullopt: that depends on the action.
+std::optional<Action> Lane::beyondOneAction(const Error& error, bool mayHaveLanded, const Now& now) {
   if (!mayHaveLanded) parkUntil_.reset();
   if (phase_ == Phase::leaving) {
-    delivery_.forgo(error.message());
+    if (TakenDelivery* taken = delivery_->taken()) taken->forgo(error.message());
     state_.tell(Warned{"what is in work could not be cleared: " + error.message()});
     return over(false);
   }
   if (isTermOver(error.code)) return quit(error);
-  if (error.is(Errc::transactionConflict) && !delivery_.hasTaken()) return undoneByOthers(error, now);
-  const bool ran = asked<Handle>() || asked<HandleTogether>();
-  const bool heardOfHandler = ran || asked<Admit>() || (asked<Commit>() && queue_.settled() > 0);
-  const bool ofTransaction = error.is(Errc::heldTooLong) || (ran && isRefusal(error));
-  if (ofTransaction && heardOfHandler && !delivery_.hasTaken()) return overstrained(error, now);
-  if (asked<Attach>() || asked<Take>() || asked<Acknowledge>()) return sourceFailed(error, now);
-  if (asked<Commit>()) return commitFailed(error, now);
-  if (asked<Declare>() || asked<Prune>() || asked<PruneLog>()) return sideStepFailed(error, now);
-  if (asked<Resolve>()) return isTransient(error) ? troubled(Side::store, error, now) : quit(error);
-  return storeFailed(error, now);
+  if (error.is(Errc::transactionConflict) && !delivery_->hasTaken()) return undoneByOthers(error, now);
+  return std::nullopt;
 }
 
-Action Lane::commitFailed(const Error& error, const Now& now) {
+Action Lane::handlerFailed(const Error& error, const Now& now) {
+  const bool isTooMuch = error.is(Errc::heldTooLong) || isRefusal(error);
+  return isTooMuch && !delivery_->hasTaken() ? overstrained(error, 0, now) : storeFailed(error, now);
+}
+
+Action Lane::goOn(const Failed<Admit>& failed, const Now& now) {
+  const Error& error = failed.error;
+  if (delivery_->hasTaken()) return storeFailed(error, now);
+  if (error.is(Errc::heldTooLong)) return overstrained(error, 0, now);
+  if (!isRefusal(error)) return storeFailed(error, now);
+  return refusedByStore(queue_.head()->id, error, error.is(Errc::commitRefused), now);
+}
+
+Action Lane::goOn(const Failed<Commit>& failed, const Now& now) {
+  const Error& error = failed.error;
   if (isOutcomeUnknown(error.code)) {
     trouble_ = error;
     committer_.outcomeIsUnknown();
-    return ask(Resolve{});
+    return Resolve{};
   }
+  if (queue_.settled() == 0 || delivery_->hasTaken()) return storeFailed(error, now);
+  if (error.is(Errc::heldTooLong)) return overstrained(error, 1, now);
+  const bool isOfOne = isRefusal(error) || error.is(Errc::rowLocked);
+  if (!isOfOne) return storeFailed(error, now);
   // Too much for one transaction, or against a rule that is checked at its end: its messages one at a time, and the one
   // whose fault it is, aside.
-  const bool isOfOne = isRefusal(error) || error.is(Errc::rowLocked);
-  if (isOfOne && queue_.settled() > 1) {
+  if (queue_.settled() > 1) {
     queue_.separate();
     forgetTransaction();
     queue_.setStartable(1);
     return proceed(now);
   }
-  if (error.is(Errc::rowLocked) && queue_.settled() == 1 && !delivery_.hasTaken()) {
-    forgetTransaction();
-    return decide(delivery_.heldUp(headOf(now), error.message(), now), now);
-  }
-  return storeFailed(error, now);
+  if (isRefusal(error)) return refusedByStore(queue_.messages().front()->id, error, error.is(Errc::commitRefused), now);
+  forgetTransaction();
+  return decide(delivery_->heldUp(headOf(now), error.message(), now), now);
+}
+
+Action Lane::goOn(const Failed<Resolve>& failed, const Now& now) {
+  return isTransient(failed.error) ? troubled(Side::store, failed.error, now) : quit(failed.error);
 }
 
 Action Lane::sideStepFailed(const Error& error, const Now& now) {
@@ -485,7 +492,7 @@ Action Lane::sideStepFailed(const Error& error, const Now& now) {
   trouble_ = error;
   committer_.outcomeIsUnknown();
   repeats_ = true;
-  return ask(Resolve{});
+  return Resolve{};
 }
 
 /// A conflict. The batch is handled again; after a second one its first message alone, while all other lanes wait. A
@@ -502,41 +509,38 @@ Action Lane::undoneByOthers(const Error& error, const Now& now) {
 
 /// A handler asked more of its transaction, in time or in size, than the store allows. A message alone in it is the
 /// cause. Else each message comes alone next time, when its handler may compute before it holds anything.
-Action Lane::overstrained(const Error& error, const Now& now) {
-  const bool alone = queue_.joined() == 0 && queue_.settled() == (asked<Commit>() ? 1U : 0U);
+Action Lane::overstrained(const Error& error, std::size_t settledWithIt, const Now& now) {
+  const bool isAlone = queue_.joined() == 0 && queue_.settled() == settledWithIt;
   queue_.separate();
   forgetTransaction();
-  if (alone) return decide(delivery_.overstrained(headOf(now), error.message(), now), now);
+  if (isAlone) return decide(delivery_->overstrained(headOf(now), error.message(), now), now);
   queue_.setStartable(1);
   return proceed(now);
 }
 
 Action Lane::storeFailed(const Error& error, const Now& now) {
-  if (delivery_.hasTaken()) return takenRefused(error, now);
-  const bool ofMessage = asked<Admit>() || (asked<Commit>() && queue_.settled() == 1);
-  if (ofMessage && isRefusal(error)) {
-    const MessageId& id = asked<Admit>() ? queue_.head()->id : queue_.messages().front()->id;
-    return refusedByStore(id, error, error.is(Errc::commitRefused), now);
-  }
+  if (delivery_->hasTaken()) return takenRefused(error, now);
   forgetTransaction();
   return isTransient(error) ? troubled(Side::store, error, now) : quit(error);
 }
 
 Action Lane::refusedByStore(const MessageId& id, const Error& error, bool counts, const Now& now) {
-  const bool goesOn = delivery_.refusedByStore(id, error.message(), counts);
+  const bool goesOn = delivery_->refusedByStore(id, error.message(), counts);
   forgetTransaction();
-  if (!goesOn) delivery_.rest(now);
+  if (!goesOn) delivery_->rest(now);
   return proceed(now);
+}
+
+Action Lane::goOn(const Failed<Acknowledge>& failed, const Now& now) {
+  if (!state_.dedups()) delivery_->remember(queue_.settledOnes());
+  queue_.leave();
+  forgetTransaction();
+  return sourceFailed(failed.error, now);
 }
 
 /// Delivery starts again at the next attach, with what was not acknowledged; what is in hand is committed first.
 Action Lane::sourceFailed(const Error& error, const Now& now) {
   termState_.attached = state_.role == Role::lane;
-  if (asked<Acknowledge>()) {
-    if (!state_.dedups()) delivery_.remember(queue_.settledOnes());
-    queue_.leave();
-    forgetTransaction();
-  }
   state_.pendingWrites.ends = queue_.settled() > 0;
   return isTransient(error) ? troubled(Side::source, error, now) : quit(error);
 }
@@ -544,13 +548,14 @@ Action Lane::sourceFailed(const Error& error, const Now& now) {
 /// The handler has had its one start: what the store did not take becomes a dead letter, where the store is away as
 /// soon as it is back. What an external handler has done is done. After a conflict the lane keeps other lanes out.
 Action Lane::takenRefused(const Error& error, const Now& now) {
-  delivery_.takenRefused(error);
+  TakenDelivery& taken = *delivery_->taken();
+  taken.refused(error);
   forgetTransaction();
   if (error.is(Errc::transactionConflict)) {
-    if (!delivery_.isTakenDone()) committer_.keepOut();
+    if (!taken.isDone()) committer_.keepOut();
     return proceed(now);
   }
-  if (isRefusal(error) || error.is(Errc::heldTooLong)) return refusedByStore(delivery_.taken().id, error, true, now);
+  if (isRefusal(error) || error.is(Errc::heldTooLong)) return refusedByStore(taken.id(), error, true, now);
   return isTransient(error) ? troubled(Side::store, error, now) : quit(error);
 }
 
@@ -568,7 +573,7 @@ void Lane::forgoWhatMayBeTaken(const std::string& why) {
 
 void Lane::lose(const std::string& why) {
   forgoWhatMayBeTaken(why);
-  delivery_.forgo(why);
+  if (TakenDelivery* taken = delivery_->taken()) taken->forgo(why);
 }
 
 Action Lane::quit(const Error& error) {
@@ -579,7 +584,7 @@ Action Lane::quit(const Error& error) {
     state_.tell(CommitFenced{error.message(), std::max<std::size_t>(queue_.settled(), 1)});
   trouble_ =
       committer_.isOutcomeKnown() || isTermOver(error.code) ? error : Error{Errc::outcomeUnknown, error.message()};
-  return ask(Quit{reasonOf(trouble_), trouble_});
+  return Quit{reasonOf(trouble_), trouble_};
 }
 
 // The lane's transaction: handlers of many at once, the commit, and what follows from it.
@@ -595,17 +600,17 @@ bool Lane::joins(const Now& now) const {
   const std::size_t most = std::min({queue_.startable(), committer_.size(), queue_.size()});
   if (taken >= most || now.transactionIsFull) return false;
   const bool lonely = queue_.joined() == 0 && most - taken < 2;
-  if (lonely || state_.takesFirst() || outages_.storeIsAway() || delivery_.remembersAny() || delivery_.hasRun())
+  if (lonely || state_.takesFirst() || outages_.storeIsAway() || delivery_->remembersAny() || delivery_->hasRun())
     return false;
   if (state_.role == Role::recovery) return false;  // suspects are of any group, and the killer is looked for
   if (state_.coalesces() || headOf(now).isCounted) return false;  // both look at each message
-  return delivery_.isPlain(*queue_.head());
+  return delivery_->isPlain(*queue_.head());
 }
 
 Action Lane::join(const Now& now) {
   if (!state_.dedups()) return joinHead(now);
   joining_ = true;
-  return ask(Admit{queue_.head(), false});
+  return Admit{queue_.head(), false};
 }
 
 /// The head's number is past for the message behind it.
@@ -620,13 +625,13 @@ Action Lane::joinHead(const Now& now) {
 Action Lane::joinOrRun(const Now& now) {
   if (now.stopAsked || !now.mayBegin) {
     state_.pendingWrites.news.clear();
-    return ask(Abandon{});
+    return Abandon{};
   }
   if (joins(now)) return join(now);
-  return ask(HandleTogether{{queue_.joinedOnes().begin(), queue_.joinedOnes().end()}});
+  return HandleTogether{{queue_.joinedOnes().begin(), queue_.joinedOnes().end()}};
 }
 
-Action Lane::ranTogether(const Outcome& outcome, const Now& now) {
+Action Lane::onRanTogether(const Outcome& outcome, const Now& now) {
   if (outcome.kind == Outcome::Kind::done) {
     for (const MessagePtr& message : queue_.joinedOnes())
       state_.log.ended(message->id, 1, AttemptEnd::done, {}, now.wall);
@@ -637,7 +642,7 @@ Action Lane::ranTogether(const Outcome& outcome, const Now& now) {
   if (!now.stopAsked) state_.tell(BatchSplit{queue_.joined(), outcome.reason});
   queue_.separate();
   state_.pendingWrites.news.clear();
-  return ask(Abandon{});
+  return Abandon{};
 }
 
 // --- the transaction
@@ -650,7 +655,7 @@ bool Lane::headWaits(const Now& now) const {
 }
 
 bool Lane::isAtRest() const noexcept {
-  const bool hasBegunAny = queue_.settled() > 0 || queue_.joined() > 0 || delivery_.hasTaken();
+  const bool hasBegunAny = queue_.settled() > 0 || queue_.joined() > 0 || delivery_->hasTaken();
   return !hasBegunAny && committer_.isOutcomeKnown();
 }
 
@@ -667,12 +672,12 @@ Action Lane::commit(const Now& now) {
                                              .batch = committer_.size() + (state_.answers ? ahead_ : 0),
                                              .elsewhere = pendingWrites.leavesSuccessors || numbers_.readies()}),
                        sweeper_.toWrite(), now);
-  commit.undo = delivery_.leavesMark();
+  commit.undo = delivery_->leavesMark();
   commit.numbers = numbers_.writes();
-  return ask(std::move(commit));
+  return commit;
 }
 
-Action Lane::committed(const Now& now) {
+Action Lane::on(Done<Commit>, const Now& now) {
   outages_.wentWell(Side::store, now);
   const bool acknowledges = queue_.settled() > 0 && queue_.held() == 0;
   committer_.committed(queue_, now);
@@ -684,14 +689,14 @@ Action Lane::committed(const Now& now) {
   supply_.topped = false;
   if (!acknowledges) return leaveQueue({}, now);
   Acknowledge acknowledge = committer_.acknowledgement(queue_);
-  for (GroupId& group : delivery_.unbegun(queue_.settledOnes())) acknowledge.unbegun.push_back(std::move(group));
-  return ask(std::move(acknowledge));
+  for (GroupId& group : delivery_->unbegun(queue_.settledOnes())) acknowledge.unbegun.push_back(std::move(group));
+  return acknowledge;
 }
 
 void Lane::noteRecord(const Now& now) {
   PendingWrites& pendingWrites = state_.pendingWrites;
-  if (pendingWrites.charges) return delivery_.chargeIsDurable(pendingWrites.record->id);
-  if (pendingWrites.cleared || pendingWrites.record) delivery_.forgetCharge();
+  if (pendingWrites.charges) return delivery_->chargeIsDurable(pendingWrites.record->id);
+  if (pendingWrites.cleared || pendingWrites.record) delivery_->forgetCharge();
   if (!pendingWrites.record || pendingWrites.record->state != AttemptState::blocked || phase_ == Phase::leaving) return;
   auto news =
       state_.histories.block.raise(*queue_.head(), *pendingWrites.record, now.boot, longestRetryDelay(state_.options));
@@ -699,12 +704,12 @@ void Lane::noteRecord(const Now& now) {
 }
 
 void Lane::report(const Now& now) {
-  if (queue_.settled() > 0) delivery_.runIsDurable();
+  if (queue_.settled() > 0) delivery_->runIsDurable();
   if (state_.pendingWrites.takes) {
-    delivery_.take(queue_.messages().front());
-  } else if (delivery_.hasTaken()) {
-    const MessagePtr done = delivery_.closeTaken();
-    delivery_.takeTokens({&done->id, 1});
+    delivery_->take(queue_.messages().front());
+  } else if (TakenDelivery* taken = delivery_->taken()) {
+    const MessagePtr done = taken->close();
+    delivery_->takeTokens({&done->id, 1});
     committer_.report(1, done->position, 1, now);
   } else if (queue_.settled() > 0) {
     committer_.report(queue_.settled(), queue_.settledOnes().back()->position, committer_.size(), now);
@@ -718,9 +723,9 @@ Action Lane::onAcknowledged(Receipt receipt, const Now& now) {
 }
 
 Action Lane::leaveQueue(Receipt receipt, const Now& now) {
-  if (queue_.held() == 0) delivery_.acknowledged(queue_.settled());
+  if (queue_.held() == 0) delivery_->acknowledged(queue_.settled());
   if (!state_.pendingWrites.takes)
-    for (const MessagePtr& message : queue_.settledOnes()) delivery_.takeTokens({&message->id, 1});
+    for (const MessagePtr& message : queue_.settledOnes()) delivery_->takeTokens({&message->id, 1});
   queue_.leave();
   forgetTransaction();
   // Where each message is named when it begins, a record that names none does not mean that the term is over.
@@ -735,13 +740,13 @@ Action Lane::leaveQueue(Receipt receipt, const Now& now) {
       queue_.addSuccessors(std::move(receipt.successors));
     }
   }
-  if (state_.role != Role::total && phase_ == Phase::executing && mayRelease()) return ask(Release{groupStates()});
+  if (state_.role != Role::total && phase_ == Phase::executing && mayRelease()) return Release{groupStates()};
   return proceed(now);
 }
 
 /// A lane keeps a group while loaded kept messages are in hand: the scheduler does not know of them.
 bool Lane::mayRelease() const noexcept {
-  if (delivery_.hasTaken()) return false;  // its group waits until its handler is done
+  if (delivery_->hasTaken()) return false;  // its group waits until its handler is done
   return !numbers_.areFollowed() || state_.role == Role::recovery ||
          (queue_.settled() == 0 && queue_.held() == 0 && !numbers_.isVisiting());
 }
@@ -763,9 +768,9 @@ Park Lane::park() {
   const LaneQueue::Group group = queue_.takeGroup();
   for (const MessagePtr& message : group.fromSource) park.parked.messages.push_back(*message);
   for (const MessageId& id : group.ids) park.parked.histories.push_back(state_.histories.take(id));
-  park.parked.unbegun = delivery_.takeTokens(group.ids);
+  park.parked.unbegun = delivery_->takeTokens(group.ids);
   park.parked.sequence = numbers_.giveUp(park.parked.group);
-  delivery_.forgetCharge();
+  delivery_->forgetCharge();
   return park;
 }
 
@@ -773,7 +778,7 @@ Park Lane::park() {
 void Lane::forgetTransaction() noexcept {
   queue_.undo();
   joining_ = false;
-  delivery_.forgetTransaction();
+  delivery_->forgetTransaction();
   committer_.forget();
   numbers_.undone();
 }
@@ -784,10 +789,10 @@ Action Lane::onResolved(CommitFate fate, const Now& now) {
     outages_.wentWell(Side::store, now);
     return proceed(now);
   }
-  if (fate == CommitFate::committed) return committed(now);
+  if (fate == CommitFate::committed) return on(Done<Commit>{}, now);
   committer_.outcomeIsKnown();
   parkUntil_.reset();
-  if (delivery_.hasTaken()) return takenRefused(trouble_, now);
+  if (delivery_->hasTaken()) return takenRefused(trouble_, now);
   forgetTransaction();
   return troubled(Side::store, trouble_, now);
 }

@@ -21,17 +21,20 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "consumer/actions.hpp"
 #include "consumer/committer.hpp"
 #include "consumer/delivery.hpp"
+#include "consumer/errors.hpp"
 #include "consumer/in_work_record.hpp"
 #include "consumer/lane_queue.hpp"
 #include "consumer/lane_state.hpp"
 #include "consumer/numbers.hpp"
 #include "consumer/outages.hpp"
 #include "consumer/sweeper.hpp"
+#include "consumer/taken_delivery.hpp"
 
 namespace tenure::consuming {
 
@@ -58,8 +61,22 @@ class Lane {
   bool isAtRest() const noexcept;
 
   // Answers to the last action.
-  Action onDone(const Now& now);
-  Action onFailed(const Error& error, const Now& now);
+  Action on(Done<Claim> done, const Now& now);
+  Action on(Done<Attach> done, const Now& now);
+  Action on(Done<Declare> done, const Now& now);
+  Action on(Done<Wait>, const Now& now) { return proceed(now); }
+  Action on(Done<Park>, const Now& now) { return proceed(now); }
+  Action on(Done<Release>, const Now& now) { return proceed(now); }
+  Action on(Done<Undo>, const Now& now) { return decide(delivery_->undone(now), now); }
+  Action on(Done<WriteDeadLetter> done, const Now& now);
+  Action on(Done<Commit> done, const Now& now);
+  Action on(Done<Abandon> done, const Now& now);
+  template <class Asked>
+  Action on(const Failed<Asked>& failed, const Now& now) {
+    const bool mayHaveLanded = isOutcomeUnknown(failed.error.code) || std::is_same_v<Asked, Resolve>;
+    if (auto other = beyondOneAction(failed.error, mayHaveLanded, now)) return *std::move(other);
+    return goOn(failed, now);
+  }
   /// To a Claim: the queue could not be asked which one it is.
   Action onUnidentified(const Error& error, const Now& now) { return sourceFailed(error, now); }
   Action onRecalled(const ConsumerState& left, const Now& now);
@@ -69,18 +86,19 @@ class Lane {
                   const Now& now);
   Action onTaken(Assignment assignment, const Now& now);
   Action onTurned(std::optional<BootTime> heldUntil, const Now& now) {
-    return decide(delivery_.turned(heldUntil, now), now);
+    return decide(delivery_->turned(heldUntil, now), now);
   }
   Action onBegun(std::vector<Message> others, const Now& now) {
-    return decide(delivery_.begun(std::move(others)), now);
+    return decide(delivery_->begun(std::move(others)), now);
   }
   Action onAcknowledged(Receipt receipt, const Now& now);
-  Action onLooked(bool known, const Now& now) { return decide(delivery_.looked(known), now); }
+  Action onLooked(bool known, const Now& now) { return decide(delivery_->looked(known), now); }
   Action onAdmitted(Admission admission, const Now& now);
   /// The store has the key already of the message that was to become a dead letter.
-  Action onKeyFound(const Now& now) { return decide(delivery_.foundKey(), now); }
+  Action onKeyFound(const Now& now) { return decide(delivery_->foundKey(), now); }
   Action onGathered(const Gathered& gathered, const Now& now);
-  Action onRan(const Outcome& outcome, const Now& now);
+  Action onRan(const Outcome& outcome, const Now& now) { return decide(delivery_->ran(outcome, now), now); }
+  Action onRanTogether(const Outcome& outcome, const Now& now);
   /// Other lanes kept the lane waiting for a transaction. Nullopt: the handler starts nevertheless.
   std::optional<Action> reconsider(const Now& now);
   /// What the head's handler was told of its state holds no more: its transaction is undone.
@@ -111,7 +129,7 @@ class Lane {
   /// How many messages its next commit should carry.
   std::size_t batch() const noexcept { return committer_.size(); }
   /// At most once: a message is acknowledged, and its handler has not ended.
-  bool hasTaken() const noexcept { return delivery_.hasTaken(); }
+  bool hasTaken() const noexcept { return delivery_->hasTaken(); }
   /// Before the lanes begin: where all groups stand.
   std::vector<supply::SequenceState> takeSequenceStates();
   /// Histories of suspects that the source has not delivered again since it was attached anew.
@@ -134,11 +152,6 @@ class Lane {
     bool areCounted = false;  // by a rate limit
   };
 
-  Action ask(Action action);
-  template <class A>
-  bool asked() const noexcept {
-    return asked_ == indexOf<A>();
-  }
   Action proceed(const Now& now);
   Action wentWell(const Now& now) {
     outages_.wentWell(Side::store, now);
@@ -163,7 +176,6 @@ class Lane {
   Action giveBack(const Delivery::GivesBack& how, const Now& now);
   Action settle(bool ran, bool wasDeadLettered, const Now& now);
   Action commit(const Now& now);
-  Action committed(const Now& now);
   void noteRecord(const Now& now);
   void report(const Now& now);
   Action leaveQueue(Receipt receipt, const Now& now);
@@ -172,20 +184,35 @@ class Lane {
   Park park();
   void forgetTransaction() noexcept;
   bool headWaits(const Now& now) const;
-  BootTime notBefore() const noexcept { return std::max(delivery_.notBefore(), outages_.notBefore()); }
+  BootTime notBefore() const noexcept { return std::max(delivery_->notBefore(), outages_.notBefore()); }
 
   // Many at once.
   bool joins(const Now& now) const;
   Action join(const Now& now);
   Action joinHead(const Now& now);
   Action joinOrRun(const Now& now);
-  Action ranTogether(const Outcome& outcome, const Now& now);
 
   // Failures.
-  Action commitFailed(const Error& error, const Now& now);
+  std::optional<Action> beyondOneAction(const Error& error, bool mayHaveLanded, const Now& now);
+  Action goOn(const Failed<Attach>& failed, const Now& now) { return sourceFailed(failed.error, now); }
+  Action goOn(const Failed<Take>& failed, const Now& now) { return sourceFailed(failed.error, now); }
+  Action goOn(const Failed<Acknowledge>& failed, const Now& now);
+  Action goOn(const Failed<Admit>& failed, const Now& now);
+  Action goOn(const Failed<Handle>& failed, const Now& now) { return handlerFailed(failed.error, now); }
+  Action goOn(const Failed<HandleTogether>& failed, const Now& now) { return handlerFailed(failed.error, now); }
+  Action goOn(const Failed<Commit>& failed, const Now& now);
+  Action goOn(const Failed<Resolve>& failed, const Now& now);
+  Action goOn(const Failed<Declare>& failed, const Now& now) { return sideStepFailed(failed.error, now); }
+  Action goOn(const Failed<Prune>& failed, const Now& now) { return sideStepFailed(failed.error, now); }
+  Action goOn(const Failed<PruneLog>& failed, const Now& now) { return sideStepFailed(failed.error, now); }
+  template <class Asked>
+  Action goOn(const Failed<Asked>& failed, const Now& now) {
+    return storeFailed(failed.error, now);
+  }
+  Action handlerFailed(const Error& error, const Now& now);
   Action sideStepFailed(const Error& error, const Now& now);
   Action undoneByOthers(const Error& error, const Now& now);
-  Action overstrained(const Error& error, const Now& now);
+  Action overstrained(const Error& error, std::size_t settledWithIt, const Now& now);
   Action storeFailed(const Error& error, const Now& now);
   Action sourceFailed(const Error& error, const Now& now);
   Action takenRefused(const Error& error, const Now& now);
@@ -201,11 +228,10 @@ class Lane {
   Outages outages_;
   Sweeper sweeper_;
   InWorkRecord inWork_;
-  Delivery delivery_;
+  const std::unique_ptr<Delivery> delivery_;
   Committer committer_;
 
   Phase phase_ = Phase::inaugurating;
-  std::size_t asked_ = 0;  // the last action's index
   TermState termState_;
   Supply supply_;
   std::size_t ahead_ = 1;  // messages that its handler has in hand at a time

@@ -177,12 +177,12 @@ void LaneRunner::hurry(BootTime by) noexcept {
 
 // --- the context, and waiting
 
-Action LaneRunner::perform(Attach& attach) { return onDone(context_.attach(attach)); }
+Action LaneRunner::perform(Attach& attach) { return answered<Attach>(context_.attach(attach)); }
 
 Action LaneRunner::perform(Take& take) {
   context_.reportProgress();
   Result<Assignment> assignment = context_.take(std::move(take));
-  if (!assignment) return lane_->onFailed(assignment.error(), now());
+  if (!assignment) return failed<Take>(assignment.error());
   foretell(assignment->messages);
   return lane_->onTaken(std::move(*assignment), now());
 }
@@ -204,18 +204,18 @@ Action LaneRunner::perform(Park& park) {
   for (const Message& message : park.parked.messages) notDone(message.id);
   if (desk_) desk_->finish(park.parked.group, ways());
   context_.park(std::move(park.parked), park.until);
-  return lane_->onDone(now());
+  return lane_->on(Done<Park>{}, now());
 }
 
 Action LaneRunner::perform(Release& release) {
   context_.release(std::move(release.states));
-  return lane_->onDone(now());
+  return lane_->on(Done<Release>{}, now());
 }
 
 Action LaneRunner::perform(Acknowledge& acknowledge) {
-  if (!term_->valid()) return lane_->onFailed(Errc::leaseLost, now());
+  if (!term_->valid()) return failed<Acknowledge>(Errc::leaseLost);
   Result<Receipt> receipt = context_.acknowledge(acknowledge);
-  return receipt ? lane_->onAcknowledged(std::move(*receipt), now()) : lane_->onFailed(receipt.error(), now());
+  return receipt ? lane_->onAcknowledged(std::move(*receipt), now()) : failed<Acknowledge>(receipt.error());
 }
 
 Action LaneRunner::perform(Wait& wait) {
@@ -224,7 +224,7 @@ Action LaneRunner::perform(Wait& wait) {
   context_.rests(lane_->isAtRest());
   clock_.waitUntil(until, stop_);
   context_.rests(false);
-  return lane_->onDone(now());
+  return lane_->on(Done<Wait>{}, now());
 }
 
 Action LaneRunner::perform(Return& over) { return over; }  // run() has seen it
@@ -241,18 +241,18 @@ Action LaneRunner::perform(Claim&) {
   const Result<QueueIdentity> queue = context_.identity();
   if (!queue) return lane_->onUnidentified(queue.error(), now());
   if (!queue->value.empty()) store_.serve(*queue);
-  return onDone(store_.claim(*term_));
+  return answered<Claim>(store_.claim(*term_));
 }
 
 Action LaneRunner::perform(Recall&) {
   const Result<ConsumerState> left = context_.recall(name_, now().wall);
-  return left ? lane_->onRecalled(*left, now()) : lane_->onFailed(left.error(), now());
+  return left ? lane_->onRecalled(*left, now()) : failed<Recall>(left.error());
 }
 
 Action LaneRunner::perform(Reopen&) {
   context_.reportProgress();
   Result<std::vector<NumberedGroup>> groups = store_.openGroups(name_);
-  return groups ? lane_->onReopened(*std::move(groups), now()) : lane_->onFailed(groups.error(), now());
+  return groups ? lane_->onReopened(*std::move(groups), now()) : failed<Reopen>(groups.error());
 }
 
 Action LaneRunner::perform(Declare& declaration) {
@@ -260,7 +260,7 @@ Action LaneRunner::perform(Declare& declaration) {
   abandon();
   Result<void> done = begin();
   if (done) done = transaction_->recordFact(name_, declaration.window);
-  return onDone(commitAlone(std::move(done)));
+  return answered<Declare>(commitAlone(std::move(done)));
 }
 
 /// Writes that are not about messages have a transaction of their own.
@@ -274,30 +274,29 @@ Result<void> LaneRunner::commitAlone(Result<void> done) {
 Action LaneRunner::perform(Inquire&) {
   context_.reportProgress();
   const Result<ConsumerState> found = store_.consumerState(name_);
-  return found ? lane_->onInquired(*found, now()) : lane_->onFailed(found.error(), now());
+  return found ? lane_->onInquired(*found, now()) : failed<Inquire>(found.error());
 }
 
 Action LaneRunner::perform(Look& look) {
   const Result<std::vector<Admission>> known = store_.known(name_, {look.message.get(), 1});
-  if (!known) return lane_->onFailed(known.error(), now());
+  if (!known) return failed<Look>(known.error());
   return lane_->onLooked(known->front() != Admission::fresh, now());
 }
 
 Action LaneRunner::perform(LookAtClock&) {
   context_.reportProgress();
   const auto clock = store_.clock();
-  return clock ? lane_->onClockRead(*clock, now()) : lane_->onFailed(clock.error(), now());
+  return clock ? lane_->onClockRead(*clock, now()) : failed<LookAtClock>(clock.error());
 }
 
 Action LaneRunner::perform(Prune& prune) {
   context_.reportProgress();
-  if (!term_->valid()) return lane_->onFailed(Errc::leaseLost, now());
+  if (!term_->valid()) return failed<Prune>(Errc::leaseLost);
   prune.step.consumer = name_;
   if (prune.step.after.empty())  // once a pass
-    if (const Result<void> forgotten = forgetAttempts(prune); !forgotten)
-      return lane_->onFailed(forgotten.error(), now());
+    if (const Result<void> forgotten = forgetAttempts(prune); !forgotten) return failed<Prune>(forgotten.error());
   const Result<Pruned> pruned = store_.prune(*term_, prune.step);
-  return pruned ? lane_->onPruned(*pruned, now()) : lane_->onFailed(pruned.error(), now());
+  return pruned ? lane_->onPruned(*pruned, now()) : failed<Prune>(pruned.error());
 }
 
 /// Forgets records of messages that are no longer delivered, however they left their queue: they would stay for ever.
@@ -321,15 +320,15 @@ Result<void> LaneRunner::forgetAttempts(const Prune& prune) {
 
 Action LaneRunner::perform(PruneLog& prune) {
   context_.reportProgress();
-  if (!term_->valid()) return lane_->onFailed(Errc::leaseLost, now());
+  if (!term_->valid()) return failed<PruneLog>(Errc::leaseLost);
   prune.step.consumer = name_;
   const Result<std::size_t> removed = store_.pruneLog(*term_, prune.step);
-  return removed ? lane_->onLogPruned(*removed, now()) : lane_->onFailed(removed.error(), now());
+  return removed ? lane_->onLogPruned(*removed, now()) : failed<PruneLog>(removed.error());
 }
 
 Action LaneRunner::perform(Resolve&) {
   const Result<CommitFate> fate = store_.resolve(*term_);
-  if (!fate) return lane_->onFailed(fate.error(), now());
+  if (!fate) return failed<Resolve>(fate.error());
   return lane_->onResolved(*fate, now());
 }
 
@@ -383,59 +382,48 @@ void LaneRunner::end() noexcept {
   turn_.release();
 }
 
-/// The store refused: nothing of the transaction may stay.
-Action LaneRunner::refused(const Error& error) {
-  if (desk_) desk_->undone();
-  abandon();
-  return lane_->onFailed(error, now());
-}
-
-Action LaneRunner::onDone(const Result<void>& result) {
-  return result ? lane_->onDone(now()) : lane_->onFailed(result.error(), now());
-}
-
 void LaneRunner::release() noexcept { abandon(); }
 
 Action LaneRunner::perform(Abandon&) {
   if (desk_) desk_->undone();
   abandon();
-  return lane_->onDone(now());
+  return lane_->on(Done<Abandon>{}, now());
 }
 
 Action LaneRunner::perform(Admit& asked) {
   const Message& message = *asked.message;
   Result<void> ready = begin();
   if (ready && asked.mark) ready = transaction_->mark();
-  if (!ready) return refused(ready.error());
+  if (!ready) return refused<Admit>(ready.error());
   const Result<Admission> admission = transaction_->admit(name_, message.id, digestOf(message.body), MessageFate::done);
-  return admission ? lane_->onAdmitted(*admission, now()) : refused(admission.error());
+  return admission ? lane_->onAdmitted(*admission, now()) : refused<Admit>(admission.error());
 }
 
 Action LaneRunner::perform(Undo&) {
   if (desk_) desk_->undone();
   const Result<void> undone = transaction_->rollbackToMark();
-  return undone ? lane_->onDone(now()) : refused(undone.error());
+  return undone ? lane_->on(Done<Undo>{}, now()) : refused<Undo>(undone.error());
 }
 
 Action LaneRunner::perform(WriteDeadLetter& deadLetter) {
   notDone(deadLetter.message->id);
   const Result<bool> deadLettered = write(deadLetter);
-  if (!deadLettered) return refused(deadLettered.error());
-  return *deadLettered ? lane_->onDone(now()) : lane_->onKeyFound(now());
+  if (!deadLettered) return refused<WriteDeadLetter>(deadLettered.error());
+  return *deadLettered ? lane_->on(Done<WriteDeadLetter>{}, now()) : lane_->onKeyFound(now());
 }
 
 Result<bool> LaneRunner::write(const WriteDeadLetter& deadLetter) {
   const Message& message = *deadLetter.message;
   Result<void> done = begin();
-  if (done && deadLetter.undo) done = transaction_->rollbackToMark();
+  if (done && deadLetter.draft.undo) done = transaction_->rollbackToMark();
   if (done)
-    done = transaction_->deadLetter(name_, {.message = deadLetter.withoutBody ? withoutBody(message) : message,
-                                            .reason = deadLetter.reason,
-                                            .attempts = deadLetter.attempts,
-                                            .firstAt = deadLetter.firstAt,
+    done = transaction_->deadLetter(name_, {.message = deadLetter.draft.withoutBody ? withoutBody(message) : message,
+                                            .reason = deadLetter.draft.reason,
+                                            .attempts = deadLetter.draft.attempts,
+                                            .firstAt = deadLetter.draft.firstAt,
                                             .diedAt = now().wall});
   if (!done) return done.error();
-  if (!deadLetter.withKey) return true;
+  if (!deadLetter.draft.withKey) return true;
   const auto admission = transaction_->admit(name_, message.id, digestOf(message.body), MessageFate::dead);
   if (!admission) return admission.error();
   return *admission == Admission::fresh;
@@ -446,7 +434,7 @@ Action LaneRunner::perform(Commit& commit) {
   for (const AttemptRecord& record : commit.records) notDone(record.id);
   const Result<void> committed = write(commit);
   if (committed) end();
-  return committed ? lane_->onDone(now()) : refused(committed.error());
+  return committed ? lane_->on(Done<Commit>{}, now()) : refused<Commit>(committed.error());
 }
 
 Result<void> LaneRunner::write(const Commit& commit) {
@@ -489,10 +477,11 @@ Action LaneRunner::perform(Handle& asked) {
   context_.reportProgress();
   Result<void> ready = begin();
   if (ready && asked.mark) ready = transaction_->mark();
-  if (!ready) return refused(ready.error());
+  if (!ready) return refused<Handle>(ready.error());
   if (auto other = reconsider()) return *std::move(other);
   if (desk_) return applied(asked);
-  return ran(called(handlers_.one, tenure::Delivery{*asked.message, handed(), *term_, asked.attempt, &context_}));
+  return ran<Handle>(
+      called(handlers_.one, tenure::Delivery{*asked.message, handed(), *term_, asked.attempt, &context_}));
 }
 
 /// Nothing waits here while a transaction is open: what precedes the message is committed first.
@@ -507,7 +496,7 @@ Action LaneRunner::perform(Gather& asked) {
                                                    .batch = lane_->batch(),
                                                    .isTaken = lane_->hasTaken()},
                                                   ways());
-  return gathered ? lane_->onGathered(*gathered, now()) : lane_->onFailed(gathered.error(), now());
+  return gathered ? lane_->onGathered(*gathered, now()) : failed<Gather>(gathered.error());
 }
 
 AnswerDesk::Ways LaneRunner::ways() {
@@ -549,28 +538,36 @@ Result<StateValues> LaneRunner::readState(const std::vector<std::string>& keys) 
 /// A refusal by the store is no fault of the answer: its message is handled again, from the answer at hand.
 Action LaneRunner::applied(const Handle& asked) {
   std::optional<Outcome> outcome = desk_->apply(*asked.message, handed());
-  if (const Result<void> sound = transaction_->status(); !sound) return refused(sound.error());
+  if (const Result<void> sound = transaction_->status(); !sound) return refused<Handle>(sound.error());
   if (!outcome) return lane_->onStale(now());
   if (!isEnded(*outcome)) notDone(asked.message->id);
-  return ran(*std::move(outcome));
+  return ran<Handle>(*std::move(outcome));
 }
 
 Action LaneRunner::perform(HandleTogether& asked) {
   context_.reportProgress();
-  if (const Result<void> ready = begin(); !ready) return refused(ready.error());
+  if (const Result<void> ready = begin(); !ready) return refused<HandleTogether>(ready.error());
   if (auto other = reconsider()) return *std::move(other);
   std::vector<Message> messages;
   messages.reserve(asked.messages.size());
   for (const MessagePtr& message : asked.messages) messages.push_back(*message);
-  return ran(called(handlers_.many, BatchDelivery{messages, handed(), *term_, 1}));
+  return ran<HandleTogether>(called(handlers_.many, BatchDelivery{messages, handed(), *term_, 1}));
 }
 
 /// After a wait for its turn, a lane looks at lease and stop again before it calls its handler.
 std::optional<Action> LaneRunner::reconsider() { return turn_.hasWaited() ? lane_->reconsider(now()) : std::nullopt; }
 
-/// A refusal by the store is not the message's fault, whatever outcome the handler returns.
+template <class Asked>
 Action LaneRunner::ran(Outcome outcome) {
-  if (const Result<void> sound = transaction_->status(); !sound) return refused(sound.error());
+  if (const Result<void> sound = transaction_->status(); !sound) return refused<Asked>(sound.error());
+  Now heard = now();
+  outcome = judged(std::move(outcome), heard);
+  if constexpr (std::is_same_v<Asked, Handle>) return lane_->onRan(outcome, heard);
+  return lane_->onRanTogether(outcome, heard);
+}
+
+/// A refusal by the store is not the message's fault, whatever outcome the handler returns.
+Outcome LaneRunner::judged(Outcome outcome, Now& heard) const {
   const std::optional<Error> failure = guarded_->failure();
   const bool isUndone = outcome.kind == Outcome::Kind::failed || (outcome.kind == Outcome::Kind::done && failure);
   // Another program has locked a row that the handler wants: no attempt of its message has failed. At most once its
@@ -581,12 +578,11 @@ Action LaneRunner::ran(Outcome outcome) {
   else if (outcome.kind == Outcome::Kind::done && failure)
     outcome = Outcome::failed("done, though a call has failed: " + failure->message());
   outcome.reason = shortened(std::move(outcome.reason), longestReason);
-  Now heard = now();
   if (isCut(outcome)) {
     outcome = Outcome::retryLater("cut, as its leader was asked to leave: " + outcome.reason);
     heard.stopAsked = true;  // a lane hears of it a moment after its handler
   }
-  return lane_->onRan(outcome, heard);
+  return outcome;
 }
 
 bool LaneRunner::isCut(const Outcome& outcome) const noexcept {
@@ -606,17 +602,17 @@ Transaction& LaneRunner::handed() noexcept {
 /// Without an open transaction it reads in one of its own, and rolls that back.
 Action LaneRunner::perform(Consult& consult) {
   const bool alone = transaction_ == nullptr;
-  if (const Result<void> ready = begin(); !ready) return refused(ready.error());
+  if (const Result<void> ready = begin(); !ready) return refused<Consult>(ready.error());
   const Result<GroupTurn> turn = transaction_->turnOf(name_, consult.group);
   if (alone) abandon();
-  return turn ? lane_->onConsulted(consult, *turn, now()) : refused(turn.error());
+  return turn ? lane_->onConsulted(consult, *turn, now()) : refused<Consult>(turn.error());
 }
 
 Action LaneRunner::perform(Load& load) {
   context_.reportProgress();
   Result<std::vector<Message>> messages = keptMessages(load.ready);
   abandon();
-  if (!messages) return lane_->onFailed(messages.error(), now());
+  if (!messages) return failed<Load>(messages.error());
   foretell(*messages);
   std::vector<MessageHistory> histories = context_.historiesOf(*messages);
   return lane_->onLoaded(load.ready, *std::move(messages), std::move(histories), now());

@@ -177,13 +177,28 @@ class LaneRunner final {
   }
   Transaction& handed() noexcept;
   std::optional<Action> reconsider();
+  template <class Asked>
   Action ran(Outcome outcome);
+  Outcome judged(Outcome outcome, Now& heard) const;
   bool isCut(const Outcome& outcome) const noexcept;
   Result<void> begin();
   void end() noexcept;
   void abandon() noexcept;
-  Action refused(const Error& error);
-  Action onDone(const Result<void>& result);
+  template <class Asked>
+  Action answered(const Result<void>& result) {
+    return result ? lane_->on(Done<Asked>{}, now()) : failed<Asked>(result.error());
+  }
+  template <class Asked>
+  Action failed(const Error& error) {
+    return lane_->on(Failed<Asked>{error}, now());
+  }
+  /// The store refused: nothing of the transaction may stay.
+  template <class Asked>
+  Action refused(const Error& error) {
+    if (desk_) desk_->undone();
+    abandon();
+    return failed<Asked>(error);
+  }
 
   IWorkerContext& context_;
   IFencedStore& store_;

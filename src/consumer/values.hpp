@@ -183,6 +183,16 @@ struct SuspectScan {
   std::size_t first = 0;
 };
 
+/// A dead letter that is to be written in the transaction, without its message.
+struct DeadLetterDraft {
+  std::string reason{};
+  int attempts = 0;
+  WallTime firstAt{};
+  bool undo = false;         // first back to the mark: the handler's writes must not stay
+  bool withKey = false;      // and its key with the fate `dead`; not when the key belongs to another body
+  bool withoutBody = false;  // the store has refused to take it whole
+};
+
 /// Messages for a lane, and what it has to know about them.
 struct Assignment {
   std::vector<Message> messages;

@@ -14,18 +14,18 @@ using testing::SizeIs;
 /// What no memory store can bring about: answers that come at chosen moments.
 class LaneTest : public testing::Test {
  protected:
-  static Assignment share(const std::vector<std::string>& ids) {
-    Assignment share;
-    share.messages = messagesOf(ids);
-    share.dry = ids.empty();
-    return share;
+  static Assignment assigned(const std::vector<std::string>& ids) {
+    Assignment made;
+    made.messages = messagesOf(ids);
+    made.dry = ids.empty();
+    return made;
   }
   /// Nobody is suspect.
   static Assignment scan(SuspectScan scan = {}) {
-    Assignment share;
-    share.asked = false;
-    share.scan = std::move(scan);
-    return share;
+    Assignment made;
+    made.asked = false;
+    made.scan = std::move(scan);
+    return made;
   }
 
   template <class A>
@@ -35,11 +35,11 @@ class LaneTest : public testing::Test {
 
   void becomeLeader(const ConsumerState& left = {}) {
     expect<Claim>(lane.inaugurate(now));
-    expect<Recall>(lane.onDone(now));
+    expect<Recall>(lane.on(Done<Claim>{}, now));
     ConsumerState found = left;
     found.facts.window = recoveryWindowOf(options);
     expect<Attach>(lane.onRecalled(found, now));
-    expect<Return>(lane.onDone(now));
+    expect<Return>(lane.on(Done<Attach>{}, now));
   }
 
   /// As leader, and nobody is suspect: what it asks for is messages.
@@ -51,7 +51,7 @@ class LaneTest : public testing::Test {
   /// With `ids` waiting; returns what it does next.
   Action workOn(const std::vector<std::string>& ids) {
     begin();
-    return lane.onTaken(share(ids), now);
+    return lane.onTaken(assigned(ids), now);
   }
 
   /// The first message of a batch, up to where its key is asked for.
@@ -63,7 +63,7 @@ class LaneTest : public testing::Test {
 
   /// Answers a look with nothing.
   Action lookAround(const Action& action) {
-    return std::holds_alternative<Take>(action) ? lane.onTaken(share({}), now) : action;
+    return std::holds_alternative<Take>(action) ? lane.onTaken(assigned({}), now) : action;
   }
 
   ConsumerOptions options{.maxBatch = 2};
@@ -77,7 +77,7 @@ TEST_F(LaneTest, ClaimsBeforeItReadsAndReadsBeforeItAttaches) { becomeLeader(); 
 TEST_F(LaneTest, AHandoverCostsNoCommitBeforeTheFirstBatch) {
   begin();
 
-  expect<Look>(lane.onTaken(share({"a", "b", "c", "d"}), now));
+  expect<Look>(lane.onTaken(assigned({"a", "b", "c", "d"}), now));
 }
 
 TEST_F(LaneTest, WhoComesDuringALongIdlePassOfForgettingWaitsForOneStep) {
@@ -88,17 +88,17 @@ TEST_F(LaneTest, WhoComesDuringALongIdlePassOfForgettingWaitsForOneStep) {
     if (steps == 0) {
       expect<LookAtClock>(lane.execute(now));
       expect<Commit>(lane.onClockRead(std::nullopt, now));
-      expect<Prune>(lane.onDone(now));
+      expect<Prune>(lane.on(Done<Commit>{}, now));
     } else {
       expect<Prune>(lane.execute(now));
     }
     EXPECT_EQ(expect<Take>(lane.onPruned({.looked = 10, .removed = 1, .last = "m"}, now)).until, onlyLook);
-    expect<Return>(lane.onTaken(share({}), now));
+    expect<Return>(lane.onTaken(assigned({}), now));
   }
 
   expect<Prune>(lane.execute(now));
   expect<Take>(lane.onPruned({.looked = 10, .removed = 1, .last = "m"}, now));
-  expect<Look>(lane.onTaken(share({"a"}), now));
+  expect<Look>(lane.onTaken(assigned({"a"}), now));
 }
 
 TEST_F(LaneTest, TheFirstHandlerOfABatchBeginsWithoutTheStoresLock) {
@@ -121,7 +121,7 @@ TEST_F(LaneTest, AKeyThatCameDuringTheHandlerUndoesWhatItWrote) {
 
   expect<Abandon>(lane.onAdmitted(Admission::duplicate, now));
 
-  expect<Look>(lane.onDone(now));
+  expect<Look>(lane.on(Done<Abandon>{}, now));
   expect<Admit>(lane.onLooked(true, now));
 }
 
@@ -150,7 +150,7 @@ TEST_F(LaneTest, AStopBetweenAChargeAndItsStartTakesTheChargeBack) {
   EXPECT_EQ(charge.records.front().attempts, 1);
 
   now.stopAsked = true;
-  expect<Return>(lane.onDone(now));
+  expect<Return>(lane.on(Done<Commit>{}, now));
   const Commit leaving = expect<Commit>(lane.handOver(now));
 
   EXPECT_THAT(idsOf(leaving.cleared), ElementsAre("a"));
@@ -165,7 +165,7 @@ TEST_F(LaneTest, WhatATransactionDidIsToldOnlyWhenItIsDurable) {
   expect<Commit>(lane.onAdmitted(Admission::duplicate, now));
   EXPECT_THAT(lane.takeNews(), IsEmpty());
 
-  static_cast<void>(lane.onDone(now));
+  static_cast<void>(lane.on(Done<Commit>{}, now));
 
   EXPECT_EQ(lane.takeNews().size(), 4);
 }
@@ -175,7 +175,7 @@ TEST_F(LaneTest, AnUnknownOutcomeIsAskedForBeforeAnythingElse) {
   now.stopAsked = true;
   expect<Commit>(lane.onAdmitted(Admission::fresh, now));
 
-  expect<Resolve>(lane.onFailed(Error{Errc::outcomeUnknown}, now));
+  expect<Resolve>(lane.on(Failed<Commit>{Error{Errc::outcomeUnknown}}, now));
 
   expect<Acknowledge>(lane.onResolved(CommitFate::committed, now));
   expect<Return>(lane.onAcknowledged({}, now));
@@ -191,7 +191,7 @@ TEST_F(LaneTest, WhatIsCommittedLeavesTheHandWithItsAcknowledgement) {
   handleFirst(workOn({"a"}));
   expect<Commit>(lookAround(lane.onAdmitted(Admission::fresh, now)));
 
-  const Acknowledge done = expect<Acknowledge>(lane.onDone(now));
+  const Acknowledge done = expect<Acknowledge>(lane.on(Done<Commit>{}, now));
   EXPECT_THAT(idsOf(done.settled), ElementsAre("a"));
 
   expect<Take>(lane.onAcknowledged({}, now));
@@ -201,7 +201,7 @@ TEST_F(LaneTest, AnHeirComesNext) {
   handleFirst(workOn({"a", "c"}));
   expect<Admit>(lane.onAdmitted(Admission::fresh, now));
   expect<Commit>(lane.onAdmitted(Admission::duplicate, now));
-  expect<Acknowledge>(lane.onDone(now));
+  expect<Acknowledge>(lane.on(Done<Commit>{}, now));
   Receipt receipt;
   receipt.successors = messagesOf({"b"});
 
@@ -212,16 +212,16 @@ TEST_F(LaneTest, AnHeirComesNext) {
 
 TEST_F(LaneTest, WhatTheStoreUndidIsHandledAgainThenAloneAndThenItIsAnOutage) {
   handleFirst(workOn({"a", "b"}));
-  expect<Look>(lane.onFailed(Errc::transactionConflict, now));
+  expect<Look>(lane.on(Failed<Admit>{Errc::transactionConflict}, now));
   expect<Handle>(lane.onLooked(false, now));
   expect<Admit>(lane.onRan(Outcome::done(), now));
   EXPECT_EQ(lane.company(), Company::inTurn);
-  expect<Look>(lane.onFailed(Errc::transactionConflict, now));
+  expect<Look>(lane.on(Failed<Admit>{Errc::transactionConflict}, now));
   EXPECT_EQ(lane.company(), Company::alone);
   expect<Handle>(lane.onLooked(false, now));
   expect<Admit>(lane.onRan(Outcome::done(), now));
 
-  expect<Wait>(lane.onFailed(Errc::transactionConflict, now));
+  expect<Wait>(lane.on(Failed<Admit>{Errc::transactionConflict}, now));
 }
 
 TEST_F(LaneTest, AHandlerWhoseLaneHadToWaitDoesNotStartAfterAStop) {
@@ -234,7 +234,7 @@ TEST_F(LaneTest, AHandlerWhoseLaneHadToWaitDoesNotStartAfterAStop) {
 
   ASSERT_TRUE(other);
   expect<Abandon>(*other);
-  EXPECT_FALSE(expect<Return>(lane.onDone(now)).again);
+  EXPECT_FALSE(expect<Return>(lane.on(Done<Abandon>{}, now)).again);
 }
 
 TEST_F(LaneTest, ABatchThatTheStoreRefusesAsAWholeComesOneByOne) {
@@ -243,7 +243,7 @@ TEST_F(LaneTest, ABatchThatTheStoreRefusesAsAWholeComesOneByOne) {
   expect<Handle>(lane.onAdmitted(Admission::fresh, now));
   EXPECT_THAT(expect<Commit>(lane.onRan(Outcome::done(), now)).settled, SizeIs(2));
 
-  handleFirst(lane.onFailed(Errc::payloadTooLarge, now));
+  handleFirst(lane.on(Failed<Commit>{Errc::payloadTooLarge}, now));
 
   EXPECT_THAT(expect<Commit>(lane.onAdmitted(Admission::fresh, now)).settled, SizeIs(1));
 }
@@ -251,43 +251,43 @@ TEST_F(LaneTest, ABatchThatTheStoreRefusesAsAWholeComesOneByOne) {
 TEST_F(LaneTest, ALostLeaseEndsTheTermAtOnce) {
   handleFirst(workOn({"a"}));
 
-  EXPECT_EQ(expect<Quit>(lane.onFailed(Errc::leaseLost, now)).reason, EndReason::leaseLost);
+  EXPECT_EQ(expect<Quit>(lane.on(Failed<Admit>{Errc::leaseLost}, now)).reason, EndReason::leaseLost);
 }
 
 TEST_F(LaneTest, InALaneWhatHasToWaitIsGivenBackWithAllThatIsKnownOfIt) {
   Lane beside(options, Random{1}, {.role = Role::lane, .token = FencingToken{7}});
   expect<Claim>(beside.inaugurate(now));
-  expect<Recall>(beside.onDone(now));
+  expect<Recall>(beside.on(Done<Claim>{}, now));
   expect<Return>(beside.onRecalled({}, now));
   expect<Take>(beside.execute(now));
-  Assignment some = share({"a"});
+  Assignment some = assigned({"a"});
   some.startable = 1;
   expect<Look>(beside.onTaken(std::move(some), now));
   expect<Handle>(beside.onLooked(false, now));
   const Commit commit = expect<Commit>(beside.onRan(Outcome::failed("no"), now));
   ASSERT_THAT(commit.records, SizeIs(1));
 
-  expect<Release>(beside.onDone(now));
-  const Park park = expect<Park>(beside.onDone(now));
+  expect<Release>(beside.on(Done<Commit>{}, now));
+  const Park park = expect<Park>(beside.on(Done<Release>{}, now));
 
   ASSERT_THAT(park.parked.messages, SizeIs(1));
   ASSERT_THAT(park.parked.histories, SizeIs(1));
   EXPECT_EQ(park.parked.histories[0].attempt->attempts, 1);
-  EXPECT_TRUE(expect<Take>(beside.onDone(now)).released);
+  EXPECT_TRUE(expect<Take>(beside.on(Done<Park>{}, now)).released);
 }
 
 TEST_F(LaneTest, InALaneNothingBeginsThatIsOnNoRecord) {
   Lane beside(options, Random{1}, {.role = Role::lane, .token = FencingToken{7}});
   expect<Claim>(beside.inaugurate(now));
-  expect<Recall>(beside.onDone(now));
+  expect<Recall>(beside.on(Done<Claim>{}, now));
   expect<Return>(beside.onRecalled({}, now));
   expect<Take>(beside.execute(now));
 
-  const Commit commit = expect<Commit>(beside.onTaken(share({"a", "b"}), now));
+  const Commit commit = expect<Commit>(beside.onTaken(assigned({"a", "b"}), now));
 
   EXPECT_THAT(idsOf(commit.inWork.ids), ElementsAre("a", "b"));
-  expect<Release>(beside.onDone(now));
-  expect<Look>(beside.onDone(now));
+  expect<Release>(beside.on(Done<Commit>{}, now));
+  expect<Look>(beside.on(Done<Release>{}, now));
 }
 
 /// In lanes, with a past of quick handlers.
@@ -296,20 +296,20 @@ class TakingAhead : public LaneTest {
   /// What it asks for when the first message it ever had is committed, and `work` was spent on that.
   Action afterOne(Duration work) {
     expect<Claim>(beside.inaugurate(now));
-    expect<Recall>(beside.onDone(now));
+    expect<Recall>(beside.on(Done<Claim>{}, now));
     expect<Return>(beside.onRecalled({}, now));
     expect<Take>(beside.execute(now));
-    Assignment one = share({"a"});
+    Assignment one = assigned({"a"});
     one.startable = 1;
     expect<Look>(beside.onTaken(std::move(one), now));
     expect<Handle>(beside.onLooked(false, now));
     now.boot += work;
     expect<Admit>(beside.onRan(Outcome::done(), now));
     const Action more = beside.onAdmitted(Admission::fresh, now);
-    expect<Commit>(std::holds_alternative<Take>(more) ? beside.onTaken(share({}), now) : more);
-    expect<Acknowledge>(beside.onDone(now));
+    expect<Commit>(std::holds_alternative<Take>(more) ? beside.onTaken(assigned({}), now) : more);
+    expect<Acknowledge>(beside.on(Done<Commit>{}, now));
     expect<Release>(beside.onAcknowledged({}, now));
-    return beside.onDone(now);
+    return beside.on(Done<Release>{}, now);
   }
 
   ConsumerOptions many{.maxBatch = 16};
@@ -319,12 +319,12 @@ class TakingAhead : public LaneTest {
 TEST_F(TakingAhead, QuickOnesOfSeveralGroupsAreNamedByOneCommit) {
   expect<Take>(afterOne(10us));
 
-  const Take more = expect<Take>(beside.onTaken(share({"b", "c"}), now));
+  const Take more = expect<Take>(beside.onTaken(assigned({"b", "c"}), now));
   EXPECT_TRUE(more.ahead);
   EXPECT_EQ(more.max, 14U);
   EXPECT_EQ(more.until, onlyLook);
-  expect<Take>(beside.onTaken(share({"d"}), now));
-  const Commit commit = expect<Commit>(beside.onTaken(share({}), now));
+  expect<Take>(beside.onTaken(assigned({"d"}), now));
+  const Commit commit = expect<Commit>(beside.onTaken(assigned({}), now));
 
   EXPECT_THAT(idsOf(commit.inWork.ids), ElementsAre("b", "c", "d"));
 }
@@ -332,13 +332,13 @@ TEST_F(TakingAhead, QuickOnesOfSeveralGroupsAreNamedByOneCommit) {
 TEST_F(TakingAhead, NobodyWaitsBehindAStrangerWhoseHandlerIsSlow) {
   expect<Take>(afterOne(300us));
 
-  const Commit commit = expect<Commit>(beside.onTaken(share({"b", "c"}), now));
+  const Commit commit = expect<Commit>(beside.onTaken(assigned({"b", "c"}), now));
 
   EXPECT_THAT(idsOf(commit.inWork.ids), ElementsAre("b", "c"));
 }
 
 TEST_F(TakingAhead, NoTokenOfARateLimitIsTakenAhead) {
-  Assignment counted = share({"b"});
+  Assignment counted = assigned({"b"});
   counted.areCounted = true;
 
   expect<Take>(afterOne(10us));
@@ -353,14 +353,14 @@ TEST_F(LaneTest, AnOutageCountsFromTheFirstQuestionThatWasNotAnswered) {
   expect<Claim>(lane.inaugurate(now));
   now.storeOwesSince = now.boot;
   now.boot += 9s;
-  expect<Wait>(lane.onFailed(Errc::timedOut, now));
+  expect<Wait>(lane.on(Failed<Claim>{Errc::timedOut}, now));
   EXPECT_EQ(lane.failingSince(Side::store), now.storeOwesSince);
   EXPECT_EQ(lane.failingSince(Side::source), std::nullopt);
 
   now.boot += 1s;
-  expect<Claim>(lane.onDone(now));
+  expect<Claim>(lane.on(Done<Wait>{}, now));
 
-  expect<Quit>(lane.onFailed(Errc::unavailable, now));
+  expect<Quit>(lane.on(Failed<Claim>{Errc::unavailable}, now));
 }
 
 /// The look needs the store's lock, which the lane's own transaction holds from the first handler on.
@@ -369,17 +369,17 @@ TEST_F(LaneTest, AtLeastOnceAStoreThatWasAwayIsAskedBeforeABatchAndNotWithinIt) 
   options.delivery = Guarantee::atLeastOnce;
   Lane beside(options, Random{1}, {.role = Role::lane, .token = FencingToken{7}});
   expect<Claim>(beside.inaugurate(now));
-  expect<Recall>(beside.onDone(now));
+  expect<Recall>(beside.on(Done<Claim>{}, now));
   expect<Return>(beside.onRecalled({}, now));
   expect<Take>(beside.execute(now));
-  Assignment two = share({"a", "b"});
+  Assignment two = assigned({"a", "b"});
   two.startable = 2;
   expect<Handle>(beside.onTaken(std::move(two), now));
   expect<Handle>(beside.onRan(Outcome::done(), now));
-  expect<Wait>(beside.onFailed(Errc::unavailable, now));
+  expect<Wait>(beside.on(Failed<Handle>{Errc::unavailable}, now));
   now.boot += 50ms;
 
-  expect<Look>(beside.onDone(now));
+  expect<Look>(beside.on(Done<Wait>{}, now));
   expect<Handle>(beside.onLooked(false, now));
   expect<Handle>(beside.onRan(Outcome::done(), now));
 }
@@ -408,7 +408,7 @@ TEST_F(LaneTest, AnAnswerThatWasOverdueAndNeverComesIsOneOutage) {
   lane.overdue(Side::store, *now.storeOwesSince, now);
 
   now.boot += 2s;
-  lane.onFailed(Errc::timedOut, now);
+  lane.on(Failed<Look>{Errc::timedOut}, now);
   lane.answeredLate(Side::store, now);
 
   EXPECT_EQ(lane.takeNews().size(), 1U);

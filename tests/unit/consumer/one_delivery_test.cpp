@@ -1,6 +1,6 @@
 /// One message: which questions are asked for it, and what becomes of it.
 #include "consumer/charges.hpp"
-#include "consumer/delivery.hpp"
+#include "consumer/taken_delivery.hpp"
 #include "parts.hpp"
 
 namespace tenure::consuming {
@@ -14,20 +14,24 @@ class OneDelivery : public PartTest {
   Delivery& delivery() {
     if (!delivery_) {
       numbers_.emplace(at());
-      delivery_.emplace(at(), *numbers_, Random{1});
+      if (options.delivery == Guarantee::atMostOnce)
+        delivery_ = std::make_unique<TakenDelivery>(at(), *numbers_, Random{1});
+      else
+        delivery_ = std::make_unique<Delivery>(at(), *numbers_, Random{1});
     }
     return *delivery_;
   }
-  Delivery::Decision begin() { return delivery().begin(head, now); }
+  TakenDelivery& taken() { return *delivery().taken(); }
   template <class A>
   static A asks(const Delivery::Decision& decision) {
-    return expectA<A>(expectA<Action>(decision));
+    return expectA<A>(expectA<Delivery::Question>(decision));
   }
+  Delivery::Decision begin() { return delivery().begin(head, now); }
   /// Up to its handler's answer.
   Delivery::Decision run(const Outcome& outcome) {
-    asks<Look>(begin());
+    asks<Delivery::LooksUpKey>(begin());
     expectA<Delivery::GoesOn>(delivery().looked(false));
-    asks<Handle>(begin());
+    asks<Delivery::Runs>(begin());
     return delivery().ran(outcome, now);
   }
 
@@ -35,32 +39,32 @@ class OneDelivery : public PartTest {
 
  private:
   std::optional<Numbers> numbers_;
-  std::optional<Delivery> delivery_;
+  std::unique_ptr<Delivery> delivery_;
 };
 
 TEST_F(OneDelivery, TheFirstIsLookedUpThenHandledThenAdmitted) {
-  asks<Look>(begin());
+  asks<Delivery::LooksUpKey>(begin());
   expectA<Delivery::GoesOn>(delivery().looked(false));
-  const Handle handle = asks<Handle>(begin());
+  const Delivery::Runs handle = asks<Delivery::Runs>(begin());
   EXPECT_TRUE(handle.mark);
   EXPECT_EQ(handle.attempt, 1);
-  EXPECT_FALSE(asks<Admit>(delivery().ran(Outcome::done(), now)).mark);
+  EXPECT_FALSE(asks<Delivery::AdmitsKey>(delivery().ran(Outcome::done(), now)).mark);
 
   EXPECT_TRUE(expectA<Delivery::Settled>(delivery().admitted(Admission::fresh, now)).ran);
 }
 
 TEST_F(OneDelivery, TheOthersAreAdmittedFirst) {
   head.isFirst = false;
-  EXPECT_TRUE(asks<Admit>(begin()).mark);
-  EXPECT_FALSE(asks<Handle>(delivery().admitted(Admission::fresh, now)).mark);
+  EXPECT_TRUE(asks<Delivery::AdmitsKey>(begin()).mark);
+  EXPECT_FALSE(asks<Delivery::Runs>(delivery().admitted(Admission::fresh, now)).mark);
 
   expectA<Delivery::Settled>(delivery().ran(Outcome::done(), now));
 }
 
 TEST_F(OneDelivery, WhatHasAKeyIsDropped) {
-  asks<Look>(begin());
+  asks<Delivery::LooksUpKey>(begin());
   delivery().looked(true);
-  asks<Admit>(begin());
+  asks<Delivery::AdmitsKey>(begin());
 
   EXPECT_FALSE(expectA<Delivery::Settled>(delivery().admitted(Admission::duplicate, now)).ran);
   EXPECT_THAT(at().pendingWrites.news, SizeIs(1));
@@ -68,23 +72,23 @@ TEST_F(OneDelivery, WhatHasAKeyIsDropped) {
 
 TEST_F(OneDelivery, WhatHasAKeyOfAnotherBodyIsADeadLetterWithoutOne) {
   head.isFirst = false;
-  asks<Admit>(begin());
+  asks<Delivery::AdmitsKey>(begin());
 
-  const WriteDeadLetter deadLetter = asks<WriteDeadLetter>(delivery().admitted(Admission::reused, now));
+  const Delivery::Dies deadLetter = asks<Delivery::Dies>(delivery().admitted(Admission::reused, now));
 
   EXPECT_FALSE(deadLetter.withKey);
   EXPECT_EQ(deadLetter.attempts, 0);
 }
 
 TEST_F(OneDelivery, AKeyThatCameDuringTheHandlerUndoesWhatItWrote) {
-  asks<Admit>(run(Outcome::done()));
+  asks<Delivery::AdmitsKey>(run(Outcome::done()));
 
-  asks<Abandon>(delivery().admitted(Admission::duplicate, now));
+  asks<Delivery::StartsOver>(delivery().admitted(Admission::duplicate, now));
 }
 
 TEST_F(OneDelivery, WithoutKeysNothingIsAsked) {
   options.delivery = Guarantee::atLeastOnce;
-  asks<Handle>(begin());
+  asks<Delivery::Runs>(begin());
 
   expectA<Delivery::Settled>(delivery().ran(Outcome::done(), now));
 }
@@ -106,7 +110,7 @@ TEST_F(OneDelivery, InALaneItIsGivenBackMeanwhile) {
 TEST_F(OneDelivery, TheLastFailureMakesADeadLetterOfIt) {
   options.maxAttempts = 1;
 
-  const WriteDeadLetter deadLetter = asks<WriteDeadLetter>(run(Outcome::failed("no")));
+  const Delivery::Dies deadLetter = asks<Delivery::Dies>(run(Outcome::failed("no")));
 
   EXPECT_EQ(deadLetter.reason, "no");
   EXPECT_EQ(deadLetter.attempts, 1);
@@ -116,17 +120,17 @@ TEST_F(OneDelivery, TheLastFailureMakesADeadLetterOfIt) {
 
 TEST_F(OneDelivery, ADeadLetterWhoseKeyIsThereAlreadyIsARepeat) {
   options.maxAttempts = 1;
-  asks<WriteDeadLetter>(run(Outcome::failed("no")));
+  asks<Delivery::Dies>(run(Outcome::failed("no")));
   const MessageId id = head.message->id;
   EXPECT_TRUE(delivery().refusedByStore(id, "too large", true));
-  asks<WriteDeadLetter>(begin());
+  asks<Delivery::Dies>(begin());
 
-  asks<Abandon>(delivery().foundKey());
+  asks<Delivery::StartsOver>(delivery().foundKey());
 
   delivery().forgetTransaction();
-  asks<Look>(begin());
+  asks<Delivery::LooksUpKey>(begin());
   expectA<Delivery::GoesOn>(delivery().looked(false));
-  asks<Admit>(begin());
+  asks<Delivery::AdmitsKey>(begin());
   expectA<Delivery::Settled>(delivery().admitted(Admission::duplicate, now));
 }
 
@@ -140,11 +144,11 @@ TEST_F(OneDelivery, OrItBlocksThoseBehindIt) {
 }
 
 TEST_F(OneDelivery, ARejectedOneIsADeadLetterAtOnceAndASkippedOneOnlyLosesItsWrites) {
-  EXPECT_EQ(asks<WriteDeadLetter>(run(Outcome::reject("never"))).reason, "never");
+  EXPECT_EQ(asks<Delivery::Dies>(run(Outcome::reject("never"))).reason, "never");
   delivery().forgetTransaction();
 
-  asks<Undo>(run(Outcome::skip("not ours")));
-  asks<Admit>(delivery().undone(now));
+  asks<Delivery::Undoes>(run(Outcome::skip("not ours")));
+  asks<Delivery::AdmitsKey>(delivery().undone(now));
   expectA<Delivery::Settled>(delivery().admitted(Admission::fresh, now));
 }
 
@@ -158,7 +162,7 @@ TEST_F(OneDelivery, APostponedOneCountsForNoAttemptAndIsOnRecord) {
 
 TEST_F(OneDelivery, ASuspectIsChargedBeforeItBegins) {
   head.isSuspect = true;
-  asks<Look>(begin());
+  asks<Delivery::LooksUpKey>(begin());
   delivery().looked(false);
 
   expectA<Delivery::CommitFirst>(begin());
@@ -168,7 +172,7 @@ TEST_F(OneDelivery, ASuspectIsChargedBeforeItBegins) {
   at().histories.put(*at().pendingWrites.record);
   delivery().chargeIsDurable(head.message->id);
   at().pendingWrites = {};
-  EXPECT_EQ(asks<Handle>(begin()).attempt, 1);
+  EXPECT_EQ(asks<Delivery::Runs>(begin()).attempt, 1);
 }
 
 TEST_F(OneDelivery, ASuspectThatIsOutOfAttemptsIsADeadLetter) {
@@ -176,58 +180,58 @@ TEST_F(OneDelivery, ASuspectThatIsOutOfAttemptsIsADeadLetter) {
   AttemptRecord died = attemptsAt("a", 5);
   died.processDied = true;
   at().histories.put(died);
-  asks<Look>(begin());
+  asks<Delivery::LooksUpKey>(begin());
   delivery().looked(false);
 
-  EXPECT_THAT(asks<WriteDeadLetter>(begin()).reason, HasSubstr("during its last attempt"));
+  EXPECT_THAT(asks<Delivery::Dies>(begin()).reason, HasSubstr("during its last attempt"));
 }
 
 TEST_F(OneDelivery, WhatAnOperatorReleasedIsADeadLetter) {
   AttemptRecord released = attemptsAt("a", 2, "no");
   released.state = AttemptState::released;
   at().histories.put(released);
-  asks<Look>(begin());
+  asks<Delivery::LooksUpKey>(begin());
   delivery().looked(false);
 
-  EXPECT_EQ(asks<WriteDeadLetter>(begin()).reason, "released: no");
+  EXPECT_EQ(asks<Delivery::Dies>(begin()).reason, "released: no");
 }
 
 TEST_F(OneDelivery, AnExternalHandlersRunIsNotRepeatedForItsKey) {
   options.handlerIsExternal = true;
-  EXPECT_FALSE(asks<Admit>(run(Outcome::done())).message == nullptr);
+  asks<Delivery::AdmitsKey>(run(Outcome::done()));
   delivery().forgetTransaction();
 
-  asks<Look>(begin());
+  asks<Delivery::LooksUpKey>(begin());
   delivery().looked(false);
 
-  asks<Admit>(begin());
+  asks<Delivery::AdmitsKey>(begin());
 }
 
 /// Its lane's clock is read after the scheduler's.
 TEST_F(OneDelivery, ATurnThatWasRefusedIsNotTakenThoughItsTimeHasComeMeanwhile) {
   head.isCounted = true;
-  asks<Look>(begin());
+  asks<Delivery::LooksUpKey>(begin());
   delivery().looked(false);
-  asks<TakeTurn>(begin());
+  asks<Delivery::TakesToken>(begin());
 
   expectA<Delivery::Waits>(delivery().turned(now.boot, now));
 
-  asks<TakeTurn>(begin());
+  asks<Delivery::TakesToken>(begin());
 }
 
 TEST_F(OneDelivery, WhoIsCountedAsksForItsTurnOnce) {
   head.isCounted = true;
-  asks<Look>(begin());
+  asks<Delivery::LooksUpKey>(begin());
   delivery().looked(false);
-  asks<TakeTurn>(begin());
+  asks<Delivery::TakesToken>(begin());
   expectA<Delivery::Waits>(delivery().turned(now.boot + 1s, now));
   EXPECT_THAT(told<MessageHeldBack>(), SizeIs(1));
-  asks<TakeTurn>(begin());
+  asks<Delivery::TakesToken>(begin());
 
   expectA<Delivery::GoesOn>(delivery().turned({}, now));
 
-  asks<Begin>(begin());
-  asks<Handle>(delivery().begun({}));
+  asks<Delivery::Begins>(begin());
+  asks<Delivery::Runs>(delivery().begun({}));
 }
 
 TEST_F(OneDelivery, ATokenThatCameWithItIsItsTurnAndGoesBackWhenItIsNotUsed) {
@@ -237,22 +241,22 @@ TEST_F(OneDelivery, ATokenThatCameWithItIsItsTurnAndGoesBackWhenItIsNotUsed) {
   const std::vector<MessagePtr> settled{head.message};
   EXPECT_THAT(delivery().unbegun(settled), SizeIs(1));
 
-  asks<Admit>(run(Outcome::done()));
+  asks<Delivery::AdmitsKey>(run(Outcome::done()));
 
   EXPECT_THAT(delivery().unbegun(settled), SizeIs(0));
 }
 
 TEST_F(OneDelivery, AtMostOnceTakesItBeforeItStartsAndStartsItOnce) {
   options.delivery = Guarantee::atMostOnce;
-  asks<Admit>(begin());
+  asks<Delivery::AdmitsKey>(begin());
   expectA<Delivery::Settled>(delivery().admitted(Admission::fresh, now));
   EXPECT_TRUE(at().pendingWrites.takes);
   at().pendingWrites = {};
   delivery().forgetTransaction();
   delivery().take(head.message);
 
-  asks<Handle>(delivery().goOnWithTaken(head, BootTime::min(), now));
-  const WriteDeadLetter deadLetter = asks<WriteDeadLetter>(delivery().ran(Outcome::failed("no"), now));
+  asks<Delivery::Runs>(taken().goOn(head, BootTime::min(), now));
+  const Delivery::Dies deadLetter = asks<Delivery::Dies>(delivery().ran(Outcome::failed("no"), now));
 
   EXPECT_EQ(deadLetter.attempts, 1);
   EXPECT_FALSE(deadLetter.withKey) << "it has one";
@@ -264,7 +268,7 @@ TEST_F(OneDelivery, WhatIsTakenWhenItsLeaderLeavesBeforeItsTurnIsADeadLetterUnbe
   now.mayBegin = now.mayFinish = false;
   now.stopAsked = true;
 
-  EXPECT_EQ(asks<WriteDeadLetter>(delivery().goOnWithTaken(head, BootTime::min(), now)).attempts, 0);
+  EXPECT_EQ(asks<Delivery::Dies>(taken().goOn(head, BootTime::min(), now)).attempts, 0);
 }
 
 // shows: operations/begun-finished-committed
@@ -273,27 +277,27 @@ TEST_F(OneDelivery, WhatIsTakenHasItsStartAlsoWhereTheElectionIsPausedMeanwhile)
   delivery().take(head.message);
   now.mayBegin = false;
 
-  asks<Handle>(delivery().goOnWithTaken(head, BootTime::min(), now));
+  asks<Delivery::Runs>(taken().goOn(head, BootTime::min(), now));
 }
 
 TEST_F(OneDelivery, AtMostOnceASkippedOneIsDoneAndNoDeadLetterWhenItsCommitIsLost) {
   options.delivery = Guarantee::atMostOnce;
   delivery().take(head.message);
-  asks<Handle>(delivery().goOnWithTaken(head, BootTime::min(), now));
-  asks<Undo>(delivery().ran(Outcome::skip("of no use"), now));
+  asks<Delivery::Runs>(taken().goOn(head, BootTime::min(), now));
+  asks<Delivery::Undoes>(delivery().ran(Outcome::skip("of no use"), now));
   expectA<Delivery::Settled>(delivery().undone(now));
 
-  delivery().takenRefused({Errc::unavailable, "it starts again"});
+  taken().refused({Errc::unavailable, "it starts again"});
   delivery().forgetTransaction();
 
-  expectA<Delivery::Settled>(delivery().goOnWithTaken(head, BootTime::min(), now));
+  expectA<Delivery::Settled>(taken().goOn(head, BootTime::min(), now));
 }
 
 TEST_F(OneDelivery, WhatTheStoreNeverHeardOfIsTold) {
   options.delivery = Guarantee::atMostOnce;
   delivery().take(head.message);
 
-  delivery().forgo("its term was lost");
+  taken().forgo("its term was lost");
 
   ASSERT_THAT(told<MessageForgone>(), SizeIs(1));
   EXPECT_FALSE(delivery().hasTaken());
@@ -309,7 +313,7 @@ TEST_F(OneDelivery, WithoutKeysWhatComesAgainUnacknowledgedIsDropped) {
   head.place = 1;
   head.message = messageOf("c");
 
-  asks<Handle>(begin());  // so the rest was acknowledged after all
+  asks<Delivery::Runs>(begin());  // so the rest was acknowledged after all
 }
 
 }  // namespace
