@@ -14,7 +14,6 @@ namespace tenure::consuming {
 
 struct Claim {};                                     // → done
 struct Recall {};                                    // read what earlier terms left → recalled
-struct Reopen {};                                    // read which groups wait for a number → reopened
 struct Attach {                                      // deliver from the first one that is not acknowledged → done
   std::optional<std::vector<MessageId>> suspects{};  // nullopt: as they were recalled
 };
@@ -32,6 +31,7 @@ struct PruneLog {  // forget old attempts → logPruned
 struct Wait {  // → done
   BootTime until;
 };
+struct Tend {};  // brings to the queue what is due, while the lane waits → done
 struct Return {  // the phase is over
   bool again = false;
   bool isIdle = false;    // before the lanes: there is nothing left to do, and they may begin
@@ -122,7 +122,7 @@ struct Commit {
 struct Resolve {};  // what became of the commit? → resolved
 struct Abandon {};  // roll the transaction back → done
 
-using Action = std::variant<Claim, Recall, Reopen, Attach, Declare, LookAtClock, Prune, PruneLog, Wait, Return, Quit,
+using Action = std::variant<Claim, Recall, Attach, Declare, LookAtClock, Prune, PruneLog, Wait, Tend, Return, Quit,
                             Take, TakeTurn, Begin, Park, Release, Acknowledge, Look, Inquire, Consult, Load, Admit,
                             Gather, Handle, HandleTogether, Undo, WriteDeadLetter, Commit, Resolve, Abandon>;
 

@@ -18,7 +18,7 @@ bool Committer::isOver(const LaneQueue& queue, Duration lastRun, const Now& now)
 }
 
 /// The streak to write; nullopt: the store has it already.
-std::optional<DeadLetterStreakRecord> Committer::streakToBook() const {
+std::optional<DeadLetterStreakRecord> Committer::streakToWrite() const {
   const PendingWrites& pendingWrites = state_.pendingWrites;
   const DeadLetterStreak& streak = state_.streak();
   const bool isBroken = pendingWrites.succeeded && pendingWrites.deaths == 0 && streak.counts() && !streak.isStopped();
@@ -42,8 +42,8 @@ Commit Committer::close(const LaneQueue& queue, InWorkRecord::Entry entry, const
   if (pendingWrites.cleared) commit.cleared.push_back(*pendingWrites.cleared);
   if (pendingWrites.record) commit.records.push_back(*pendingWrites.record);
   if (look) commit.facts.emplace_back(*look);
-  const std::optional<DeadLetterStreakRecord> streak = streakToBook();
-  booksStreak_ = streak.has_value();
+  const std::optional<DeadLetterStreakRecord> streak = streakToWrite();
+  writesStreak_ = streak.has_value();
   if (streak) commit.facts.emplace_back(*streak);
   commit.log.assign(state_.log.lines().begin(), state_.log.lines().end());
   if (queue.held() == 0) {
@@ -63,7 +63,7 @@ void Committer::committed(const LaneQueue& queue, const Now& now) {
   state_.log.committed();
   if (pendingWrites.cleared) state_.histories.clearAttempts(*pendingWrites.cleared);
   if (pendingWrites.record) state_.histories.put(*pendingWrites.record);
-  if (booksStreak_) state_.streak().kept();
+  if (writesStreak_) state_.streak().kept();
   if (pendingWrites.succeeded && pendingWrites.deaths == 0) state_.streak().broken();
   pendingWrites.deaths = 0;
   pendingWrites.succeeded = false;

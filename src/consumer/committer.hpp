@@ -66,14 +66,14 @@ class Committer {
   /// A lane takes turns for so many commits after a conflict: lanes that conflicted once usually conflict again.
   static constexpr int commitsInTurn = 64;
 
-  std::optional<DeadLetterStreakRecord> streakToBook() const;
+  std::optional<DeadLetterStreakRecord> streakToWrite() const;
 
   LaneState& state_;
   BatchSizer sizer_;
   BootTime batchBegan_{};
   BootTime commitBegan_{};
   InWorkRecord::Entry entry_;
-  bool booksStreak_ = false;
+  bool writesStreak_ = false;
   bool outcomeKnown_ = true;
   int undone_ = 0;  // conflicts since the last commit
   int inTurn_ = 0;  // commits that are left to be made in turn

@@ -73,13 +73,13 @@ class TakenDelivery;
 
 class Delivery {
  public:
-  // Its questions, each of its head.
+  // Questions of the delivery about the head.
   struct LooksUpKey {};  // has it one already? → looked
   struct AdmitsKey {     // in the transaction → admitted
     bool mark = false;   // first a mark before it
   };
   struct TakesToken {};     // for its start → turned
-  struct FindsPosition {};  // of its group
+  struct FindsPosition {};  // of its group → begin
   struct AsksOperator {};   // whether it, or its consumer, was let go on → inquired
   struct Begins {};         // which others does it stand for? → begun
   struct Gathers {          // its answer, of a handler that answers with values → gathered
@@ -91,7 +91,7 @@ class Delivery {
   };
   struct Undoes {};              // what its handler has written: back to the mark → undone
   using Dies = DeadLetterDraft;  // and the end of its attempts → deadLettered, foundKey
-  struct StartsOver {};          // without the transaction
+  struct StartsOver {};          // its transaction is given up, and it begins anew → begin
   using Question = std::variant<LooksUpKey, AdmitsKey, TakesToken, FindsPosition, AsksOperator, Begins, Gathers, Runs,
                                 Undoes, Dies, StartsOver>;
 
@@ -201,12 +201,12 @@ class Delivery {
   virtual TakenDelivery* taken() noexcept { return nullptr; }
 
  protected:
-  // Its steps of which a way may have its own.
+  // Steps that at most once takes in a way of its own.
 
-  /// Nothing of its past, its group or an operator keeps it from its way.
+  /// The head may go its way: neither its history, nor its group, nor an operator keeps it.
   virtual Decision atItsTurn(const Now& now);
   virtual Decision heldBack(BootTime until);
-  /// Its key was new. `ranInTransaction`: its handler ran before.
+  /// The head's key was new. `ranInTransaction`: the handler ran before.
   virtual Decision keyIsNew(bool ranInTransaction, const Now& now);
   virtual void handlerStarts() {}
   virtual Decision handled();
@@ -214,7 +214,7 @@ class Delivery {
   virtual Decision rejected(const Outcome& outcome, const Now& now);
   virtual void notePostponed(const std::string& why, const Postponements& so, std::chrono::milliseconds wait,
                              const Now& now);
-  /// Until its next attempt: at the supply, with its group.
+  /// The head waits for its next attempt at the supply, with its group.
   virtual bool waitsElsewhere() const noexcept { return state_.role != Role::total; }
 
   const Message& message() const noexcept { return *head_.message; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "consumer/delivery_actions.hpp"
+#include "consumer/errors.hpp"
 
 namespace tenure::consuming {
 
@@ -13,6 +14,7 @@ using namespace std::chrono_literals;
 /// A lease that is late comes back with the next probe, or not at all.
 constexpr std::chrono::milliseconds softLimitPause{20};
 constexpr std::size_t leastReadAhead = 32;
+constexpr std::chrono::seconds tendingPace{1};
 
 std::unique_ptr<Delivery> deliveryOf(LaneState& state, Numbers& numbers, Random random) {
   if (state.takesFirst()) return std::make_unique<TakenDelivery>(state, numbers, random);
@@ -75,6 +77,9 @@ Action Lane::proceed(const Now& now) {
   if (TakenDelivery* taken = delivery_->taken()) return decide(taken->goOn(headOf(now), notBefore(), now), now);
   if (parkUntil_) return park();
   if (now.stopAsked) return over(false);
+  // The head may wait for long, and the source is tended meanwhile.
+  const bool isLost = !termState_.attached && state_.role == Role::total && now.mayBegin;
+  if (isLost && now.boot >= outages_.notBefore()) return attach();
   if (now.boot < notBefore()) return waitFor(notBefore(), now);
   if (!now.mayBegin) return waitFor(now.boot + softLimitPause, now);
   if (!termState_.attached) return attach();
@@ -102,7 +107,6 @@ Action Lane::becomeLeader(const Now& now) {
   if (now.boot < notBefore()) return Wait{notBefore()};
   if (!termState_.claimed) return Claim{};
   if (!termState_.recalled) return Recall{};
-  if (!numbers_.areOpen()) return Reopen{};
   if (!termState_.attached) return attach();
   return over(true);
 }
@@ -128,7 +132,17 @@ Action Lane::askAgain(const Now& now) {
 Action Lane::waitFor(BootTime until, const Now& now) {
   const BootTime sliceEnd = sliceBegan_ + std::max<Duration>(state_.options.idleWait, 20ms);
   if (now.boot >= sliceEnd) return over(true);
-  return Wait{std::min(until, sliceEnd)};
+  if (!tendsMeanwhile(now)) return Wait{std::min(until, sliceEnd)};
+  if (now.boot < nextTend_) return Wait{std::min({until, sliceEnd, nextTend_})};
+  nextTend_ = now.boot + tendingPace;
+  return Tend{};
+}
+
+/// Messages whose time has come are brought to the queue also while the head waits. The lanes' reader does it for them.
+bool Lane::tendsMeanwhile(const Now& now) const noexcept {
+  const bool isOpen = queue_.settled() > 0 || queue_.joined() > 0 || !committer_.isOutcomeKnown();
+  const bool isThere = !outages_.storeIsAway() || trouble_.is(Errc::transactionConflict);
+  return state_.role != Role::lane && termState_.attached && !isOpen && now.mayBegin && isThere;
 }
 
 /// Suspects are dealt with before: they are the first in hand, and nothing may come to stand before them.
@@ -159,9 +173,10 @@ std::optional<Action> Lane::sweepStep(const Now& now) {
 
 // --- the term's first steps
 
-Action Lane::onRecalled(const ConsumerState& left, const Now& now) {
+Action Lane::onRecalled(const ConsumerState& left, const Now& now, std::vector<NumberedGroup> groups) {
   outages_.wentWell(Side::store, now);
   termState_.recalled = true;
+  numbers_.restore(std::move(groups));
   inWork_.restore(left);
   if (state_.role == Role::lane) return proceed(now);
   const ConsumerFacts& facts = left.facts;
@@ -171,11 +186,6 @@ Action Lane::onRecalled(const ConsumerState& left, const Now& now) {
   for (const AttemptRecord& attempt : left.attempts) state_.histories.put(attempt);
   expects_ = inWork_.expects();
   return proceed(now);
-}
-
-Action Lane::onReopened(std::vector<NumberedGroup> groups, const Now& now) {
-  numbers_.reopened(std::move(groups));
-  return wentWell(now);
 }
 
 Action Lane::onConsulted(const Consult& asked, const GroupTurn& turn, const Now& now) {
@@ -399,16 +409,6 @@ Action Lane::onLogPruned(std::size_t removed, const Now& now) {
 // The lane's answers without a value, and its failures: what is tried again, what a message has to answer for, and what
 // ends the term.
 
-Action Lane::on(Done<Claim>, const Now& now) {
-  termState_.claimed = true;
-  return wentWell(now);
-}
-
-Action Lane::on(Done<Declare>, const Now& now) {
-  inWork_.declared();
-  return wentWell(now);
-}
-
 /// An outage of the source is over when it delivers.
 Action Lane::on(Done<Attach>, const Now& now) {
   termState_.attached = true;
@@ -509,8 +509,8 @@ Action Lane::undoneByOthers(const Error& error, const Now& now) {
 
 /// A handler asked more of its transaction, in time or in size, than the store allows. A message alone in it is the
 /// cause. Else each message comes alone next time, when its handler may compute before it holds anything.
-Action Lane::overstrained(const Error& error, std::size_t settledWithIt, const Now& now) {
-  const bool isAlone = queue_.joined() == 0 && queue_.settled() == settledWithIt;
+Action Lane::overstrained(const Error& error, std::size_t settledAlone, const Now& now) {
+  const bool isAlone = queue_.joined() == 0 && queue_.settled() == settledAlone;
   queue_.separate();
   forgetTransaction();
   if (isAlone) return decide(delivery_->overstrained(headOf(now), error.message(), now), now);

@@ -27,7 +27,6 @@
 #include "consumer/actions.hpp"
 #include "consumer/committer.hpp"
 #include "consumer/delivery.hpp"
-#include "consumer/errors.hpp"
 #include "consumer/in_work_record.hpp"
 #include "consumer/lane_queue.hpp"
 #include "consumer/lane_state.hpp"
@@ -61,10 +60,20 @@ class Lane {
   bool isAtRest() const noexcept;
 
   // Answers to the last action.
-  Action on(Done<Claim> done, const Now& now);
+  Action on(Done<Claim>, const Now& now) {
+    termState_.claimed = true;
+    return wentWell(now);
+  }
   Action on(Done<Attach> done, const Now& now);
-  Action on(Done<Declare> done, const Now& now);
+  Action on(Done<Declare>, const Now& now) {
+    inWork_.declared();
+    return wentWell(now);
+  }
   Action on(Done<Wait>, const Now& now) { return proceed(now); }
+  Action on(Done<Tend>, const Now& now) {
+    outages_.wentWell(Side::source, now);
+    return proceed(now);
+  }
   Action on(Done<Park>, const Now& now) { return proceed(now); }
   Action on(Done<Release>, const Now& now) { return proceed(now); }
   Action on(Done<Undo>, const Now& now) { return decide(delivery_->undone(now), now); }
@@ -79,8 +88,8 @@ class Lane {
   }
   /// To a Claim: the queue could not be asked which one it is.
   Action onUnidentified(const Error& error, const Now& now) { return sourceFailed(error, now); }
-  Action onRecalled(const ConsumerState& left, const Now& now);
-  Action onReopened(std::vector<NumberedGroup> groups, const Now& now);
+  /// `groups`: those of which messages wait for a number.
+  Action onRecalled(const ConsumerState& left, const Now& now, std::vector<NumberedGroup> groups = {});
   Action onConsulted(const Consult& asked, const GroupTurn& turn, const Now& now);
   Action onLoaded(const supply::Ready& ready, std::vector<Message> messages, std::vector<MessageHistory> histories,
                   const Now& now);
@@ -161,6 +170,7 @@ class Lane {
   Action attach();
   Action askAgain(const Now& now);
   Action waitFor(BootTime until, const Now& now);
+  bool tendsMeanwhile(const Now& now) const noexcept;
   std::optional<Action> tendGroups(const Now& now);
   std::optional<Action> sweepStep(const Now& now);
   bool wantsMessages() const noexcept;
@@ -196,6 +206,7 @@ class Lane {
   std::optional<Action> beyondOneAction(const Error& error, bool mayHaveLanded, const Now& now);
   Action goOn(const Failed<Attach>& failed, const Now& now) { return sourceFailed(failed.error, now); }
   Action goOn(const Failed<Take>& failed, const Now& now) { return sourceFailed(failed.error, now); }
+  Action goOn(const Failed<Tend>& failed, const Now& now) { return sourceFailed(failed.error, now); }
   Action goOn(const Failed<Acknowledge>& failed, const Now& now);
   Action goOn(const Failed<Admit>& failed, const Now& now);
   Action goOn(const Failed<Handle>& failed, const Now& now) { return handlerFailed(failed.error, now); }
@@ -212,7 +223,8 @@ class Lane {
   Action handlerFailed(const Error& error, const Now& now);
   Action sideStepFailed(const Error& error, const Now& now);
   Action undoneByOthers(const Error& error, const Now& now);
-  Action overstrained(const Error& error, std::size_t settledWithIt, const Now& now);
+  /// `settledAlone`: how many messages are settled where the one at fault is alone.
+  Action overstrained(const Error& error, std::size_t settledAlone, const Now& now);
   Action storeFailed(const Error& error, const Now& now);
   Action sourceFailed(const Error& error, const Now& now);
   Action takenRefused(const Error& error, const Now& now);
@@ -241,6 +253,7 @@ class Lane {
   bool toldOfHorizon_ = false;  // once a term is enough
   bool expects_ = false;        // an earlier term may have died of something
   BootTime sliceBegan_{};
+  BootTime nextTend_{};
   std::optional<BootTime> parkUntil_;  // the head, when the transaction is over
   Error trouble_;
 };

@@ -227,6 +227,8 @@ Action LaneRunner::perform(Wait& wait) {
   return lane_->on(Done<Wait>{}, now());
 }
 
+Action LaneRunner::perform(Tend&) { return answered<Tend>(transaction_ ? Result<void>{} : context_.tend()); }
+
 Action LaneRunner::perform(Return& over) { return over; }  // run() has seen it
 
 Action LaneRunner::perform(Quit& quit) {
@@ -246,13 +248,11 @@ Action LaneRunner::perform(Claim&) {
 
 Action LaneRunner::perform(Recall&) {
   const Result<ConsumerState> left = context_.recall(name_, now().wall);
-  return left ? lane_->onRecalled(*left, now()) : failed<Recall>(left.error());
-}
-
-Action LaneRunner::perform(Reopen&) {
+  if (!left) return failed<Recall>(left.error());
+  if (!options_.followNumbers || context_.role() == Role::lane) return lane_->onRecalled(*left, now());
   context_.reportProgress();
   Result<std::vector<NumberedGroup>> groups = store_.openGroups(name_);
-  return groups ? lane_->onReopened(*std::move(groups), now()) : failed<Reopen>(groups.error());
+  return groups ? lane_->onRecalled(*left, now(), *std::move(groups)) : failed<Recall>(groups.error());
 }
 
 Action LaneRunner::perform(Declare& declaration) {

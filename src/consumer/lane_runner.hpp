@@ -131,13 +131,13 @@ class LaneRunner final {
 
   Action perform(Claim& claim);
   Action perform(Recall& recall);
-  Action perform(Reopen& reopen);
   Action perform(Attach& attach);
   Action perform(Declare& declaration);
   Action perform(LookAtClock& look);
   Action perform(Prune& prune);
   Action perform(PruneLog& prune);
   Action perform(Wait& wait);
+  Action perform(Tend& tend);
   Action perform(Return& over);
   Action perform(Quit& quit);
   Action perform(Take& take);

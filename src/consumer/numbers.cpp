@@ -16,12 +16,10 @@ std::string named(const GroupId& group) { return "group \"" + escaped(group.valu
 
 Numbers::Numbers(LaneState& at) : state_(at) {
   if (at.options.followNumbers) sequencer_.emplace(at.options.name, at.options.gapLimit, at.options.maxKept);
-  reopened_ = at.role == Role::lane;
 }
 
-void Numbers::reopened(std::vector<NumberedGroup> groups) {
-  sequencer_->restore(std::move(groups));
-  reopened_ = true;
+void Numbers::restore(std::vector<NumberedGroup> groups) {
+  if (sequencer_) sequencer_->restore(std::move(groups));
 }
 
 Turn Numbers::turnOf(const Message& message) const { return sequencer_ ? sequencer_->turnOf(message) : Turn::any; }

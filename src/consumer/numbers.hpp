@@ -21,8 +21,8 @@ class Numbers {
   explicit Numbers(LaneState& at);
 
   bool areFollowed() const noexcept { return sequencer_.has_value(); }
-  bool areOpen() const noexcept { return !sequencer_ || reopened_; }
-  void reopened(std::vector<NumberedGroup> groups);
+  /// As earlier terms left them.
+  void restore(std::vector<NumberedGroup> groups);
   void consulted(const GroupId& group, const GroupTurn& turn) { sequencer_->load(group, turn); }
 
   supply::Turn turnOf(const Message& message) const;
@@ -71,7 +71,6 @@ class Numbers {
 
   LaneState& state_;
   std::optional<supply::Sequencer> sequencer_;
-  bool reopened_ = false;
   std::optional<Visit> visit_;
   BootTime nextGapCheck_ = BootTime::min();
 };

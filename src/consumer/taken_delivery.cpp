@@ -9,15 +9,15 @@ Decision TakenDelivery::keyIsNew(bool, const Now&) {
   return Settled{};
 }
 
-/// It stays, and its lane waits.
+/// A taken message stays, and its lane waits.
 Decision TakenDelivery::heldBack(BootTime until) {
   if (!taken_) return Delivery::heldBack(until);
   notBefore_ = until;
   return GoesOn{};
 }
 
-/// It starts in spite of a stop or a pause: it is acknowledged, so no later leader gets it. After a postponement it may
-/// have to wait for its rate limit once more.
+/// A taken message starts in spite of a stop or a pause: it is acknowledged, so no later leader gets it. After a
+/// postponement it may have to wait for its rate limit once more.
 Decision TakenDelivery::goOn(const Head& head, BootTime notBefore, const Now& now) {
   head_ = head;
   head_.message = taken_->message;
@@ -34,7 +34,7 @@ Decision TakenDelivery::goOn(const Head& head, BootTime notBefore, const Now& no
   return failed(troubled ? taken_->trouble : "its leader left before its turn came", now);
 }
 
-/// No effect of it is left that the store may refuse, where its handler is external or was skipped.
+/// Where the handler is external, or the message was skipped, the store has no effect left to refuse.
 Decision TakenDelivery::handled() {
   taken_->done = state_.options.handlerIsExternal || skipped_.has_value();
   return Settled{};
@@ -42,6 +42,13 @@ Decision TakenDelivery::handled() {
 
 Decision TakenDelivery::attemptFailed(const Outcome& outcome, const Now& now) {
   return taken_ ? failed(outcome.reason, now) : Delivery::attemptFailed(outcome, now);
+}
+
+/// A message that others held up before it was taken is postponed like any other.
+void TakenDelivery::notePostponed(const std::string& why, const Postponements& so, std::chrono::milliseconds wait,
+                                  const Now& now) {
+  if (!taken_) return Delivery::notePostponed(why, so, wait, now);
+  taken_->begun = false;
 }
 
 Decision TakenDelivery::failed(const std::string& why, const Now& now) {

@@ -19,19 +19,19 @@ class TakenDelivery final : public Delivery {
   bool hasTaken() const noexcept override { return taken_.has_value(); }
   TakenDelivery* taken() noexcept override { return taken_ ? this : nullptr; }
 
-  // Of the message that is taken:
+  // The message that is taken:
 
   const MessageId& id() const noexcept { return taken_->message->id; }
-  /// Its handler is done, outside the store, which cannot undo it.
+  /// The handler is done, outside the store, which cannot undo it.
   bool isDone() const noexcept { return taken_->done; }
-  /// What comes next of it.
+  /// What comes next of the message.
   Decision goOn(const Head& head, BootTime notBefore, const Now& now);
   Decision failed(const std::string& why, const Now& now);
-  /// The store refused its commit: it becomes a dead letter when the store is back.
+  /// The store refused the commit: the message becomes a dead letter when the store is back.
   void refused(const Error& error);
-  /// Its end is durable.
+  /// The message's end is durable.
   MessagePtr close();
-  /// Gives it up: the store accepts no more writes.
+  /// Gives the message up: the store accepts no more writes.
   void forgo(const std::string& why);
 
  private:
@@ -49,9 +49,8 @@ class TakenDelivery final : public Delivery {
   Decision handled() override;
   Decision attemptFailed(const Outcome& outcome, const Now& now) override;
   Decision rejected(const Outcome& outcome, const Now& now) override { return failed(outcome.reason, now); }
-  void notePostponed(const std::string&, const Postponements&, std::chrono::milliseconds, const Now&) override {
-    taken_->begun = false;
-  }
+  void notePostponed(const std::string& why, const Postponements& so, std::chrono::milliseconds wait,
+                     const Now& now) override;
   bool waitsElsewhere() const noexcept override { return !taken_ && Delivery::waitsElsewhere(); }
 
   std::optional<Taken> taken_;

@@ -92,6 +92,8 @@ class IWorkerContext : public IProgress {
   /// Frees groups of which this worker has nothing left. `states`: the positions of those that follow numbers.
   virtual void release(std::vector<supply::SequenceState> states) = 0;
   virtual void park(Parked parked, BootTime until) = 0;
+  /// While the worker waits: brings to the queue what is due.
+  virtual Result<void> tend() { return {}; }
   /// Nullopt: a token of the rate limits was taken for a start of this group. Else when to ask again, which may have
   /// passed by now.
   virtual std::optional<BootTime> takeTurn(const GroupId& group) = 0;

@@ -108,6 +108,7 @@ Result<Receipt> Engine::RecoveryContext::acknowledge(const Acknowledge& done) {
   if (!of_.shares) acknowledged = of_.source.acknowledge(stubsOf(done.settled));
   if (acknowledged && !of_.shares && !done.others.empty()) acknowledged = of_.source.acknowledge(done.others);
   if (!acknowledged) return acknowledged.error();
+  static_cast<void>(of_.source.tend());
   return dispatcher_.acknowledge(mainWorker, done, false);
 }
 

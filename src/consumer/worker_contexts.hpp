@@ -21,6 +21,7 @@ class Engine::TotalContext final : public IWorkerContext {
   Result<Assignment> take(Take take) override;
   void release(std::vector<supply::SequenceState>) override {}
   void park(Parked, BootTime) override {}
+  Result<void> tend() override { return of_.source.tend(); }
   std::optional<BootTime> takeTurn(const GroupId& group) override {
     const BootTime now = of_.clock.now();
     return supply::laterThan(now, order().mayBegin(group, now));
@@ -61,6 +62,7 @@ class Engine::RecoveryContext final : public IWorkerContext {
   Result<Assignment> take(Take take) override;
   void release(std::vector<supply::SequenceState> states) override;
   void park(Parked parked, BootTime until) override;
+  Result<void> tend() override { return of_.source.tend(); }
   std::optional<BootTime> takeTurn(const GroupId& group) override { return dispatcher_.takeSuspectsTurn(group); }
   bool isLimited() const override { return false; }
   std::vector<Message> begin(const Message& message) override { return dispatcher_.begin(message); }

@@ -59,7 +59,7 @@ const std::map<std::string, Names>& standardHeaders() {
       {"unordered_map", {"unordered_map", "unordered_multimap"}},
       {"unordered_set", {"unordered_set"}},
       {"utility", {"cmp_greater", "exchange", "forward", "move", "pair", "swap"}},
-      {"variant", {"get", "get_if", "monostate", "variant", "variant_alternative_t"}},
+      {"variant", {"get", "get_if", "monostate", "variant", "variant_alternative_t", "visit"}},
       {"vector", {"vector"}},
   };
   return all;

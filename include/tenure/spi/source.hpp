@@ -48,7 +48,8 @@ class IMessageSource {
   /// `deadline` has passed (then empty), or until a stop is requested (then empty). A deadline in the past only looks.
   virtual Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) = 0;
 
-  /// Between batches: brings to the queue what is due, as fetch() does, with its errors.
+  /// Between batches, and while the next message waits for its next attempt: brings to the queue what is due, as
+  /// fetch() does, with its errors. Comes back at once where nothing is due.
   virtual Result<void> tend() { return {}; }
 
   /// True when that store's transactions can acknowledge messages of this source (IFencedTransaction::acknowledge),

@@ -221,7 +221,8 @@ TEST_F(LaneTest, WhatTheStoreUndidIsHandledAgainThenAloneAndThenItIsAnOutage) {
   expect<Handle>(lane.onLooked(false, now));
   expect<Admit>(lane.onRan(Outcome::done(), now));
 
-  expect<Wait>(lane.on(Failed<Admit>{Errc::transactionConflict}, now));
+  expect<Tend>(lane.on(Failed<Admit>{Errc::transactionConflict}, now));
+  expect<Wait>(lane.on(Done<Tend>{}, now));
 }
 
 TEST_F(LaneTest, AHandlerWhoseLaneHadToWaitDoesNotStartAfterAStop) {
@@ -413,6 +414,38 @@ TEST_F(LaneTest, AnAnswerThatWasOverdueAndNeverComesIsOneOutage) {
 
   EXPECT_EQ(lane.takeNews().size(), 1U);
   EXPECT_EQ(lane.failingSince(Side::store), now.storeOwesSince);
+}
+
+// shows: safety/message-time-comes
+TEST_F(LaneTest, WhileTheHeadWaitsTheSourceIsTendedAndAttachedAnewWhereThatFails) {
+  options.retryDelays = {1h};
+  Lane waiting(options, Random{1}, {.token = FencingToken{7}});
+  expect<Claim>(waiting.inaugurate(now));
+  expect<Recall>(waiting.on(Done<Claim>{}, now));
+  ConsumerState left;
+  left.facts.window = recoveryWindowOf(options);
+  expect<Attach>(waiting.onRecalled(left, now));
+  expect<Return>(waiting.on(Done<Attach>{}, now));
+  expect<Take>(waiting.execute(now));
+  expect<Take>(waiting.onTaken(scan(), now));
+  expect<Look>(waiting.onTaken(assigned({"a"}), now));
+  expect<Handle>(waiting.onLooked(false, now));
+  expect<Commit>(waiting.onRan(Outcome::failed("no"), now));
+  expect<Tend>(waiting.on(Done<Commit>{}, now));
+
+  EXPECT_LE(expect<Wait>(waiting.on(Done<Tend>{}, now)).until, now.boot + 1s);
+  now.boot += 1s;
+  expect<Return>(waiting.on(Done<Wait>{}, now));
+  expect<Tend>(waiting.execute(now));
+  expect<Wait>(waiting.on(Failed<Tend>{Errc::unavailable}, now));
+  EXPECT_TRUE(waiting.failingSince(Side::source));
+  now.boot += 30s;
+  expect<Attach>(waiting.on(Done<Wait>{}, now));
+  expect<Return>(waiting.on(Done<Attach>{}, now));
+  expect<Tend>(waiting.execute(now));
+  expect<Wait>(waiting.on(Done<Tend>{}, now));
+
+  EXPECT_FALSE(waiting.failingSince(Side::source));
 }
 
 }  // namespace

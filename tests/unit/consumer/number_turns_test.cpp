@@ -27,7 +27,7 @@ class NumberTurns : public PartTest {
   }
   /// Number 2 is kept, and 1 is missing.
   void keepTheSecond() {
-    numbers().reopened({});
+    numbers().restore({});
     numbers().consulted(GroupId{"a"}, {});
     numbers().keep(numbered(2), now);
     numbers().committed();
@@ -42,13 +42,11 @@ class NumberTurns : public PartTest {
 TEST_F(NumberTurns, WhereTheyAreNotFollowedAnyMessageMayCome) {
   options.followNumbers = false;
   EXPECT_EQ(numbers().turnOf(numbered(9)), supply::Turn::any);
-  EXPECT_TRUE(numbers().areOpen());
   EXPECT_THAT(numbers().writes().turns, IsEmpty());
 }
 
 TEST_F(NumberTurns, WhereAGroupStandsIsAskedForOnce) {
-  EXPECT_FALSE(numbers().areOpen());
-  numbers().reopened({});
+  numbers().restore({});
   EXPECT_TRUE(numbers().isUnknown(numbered(1)));
 
   numbers().consulted(GroupId{"a"}, {});

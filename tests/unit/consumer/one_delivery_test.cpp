@@ -262,6 +262,15 @@ TEST_F(OneDelivery, AtMostOnceTakesItBeforeItStartsAndStartsItOnce) {
   EXPECT_FALSE(deadLetter.withKey) << "it has one";
 }
 
+TEST_F(OneDelivery, AtMostOnceAMessageWhoseRowOthersHaveLockedIsPostponedOnRecord) {
+  options.delivery = Guarantee::atMostOnce;
+
+  expectA<Delivery::CommitFirst>(delivery().heldUp(head, "the row is locked", now));
+
+  ASSERT_TRUE(at().pendingWrites.record);
+  EXPECT_EQ(at().pendingWrites.record->postponements.times, 1);
+}
+
 TEST_F(OneDelivery, WhatIsTakenWhenItsLeaderLeavesBeforeItsTurnIsADeadLetterUnbegun) {
   options.delivery = Guarantee::atMostOnce;
   delivery().take(head.message);

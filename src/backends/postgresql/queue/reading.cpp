@@ -13,7 +13,6 @@
 #include "backends/postgresql/rows/fence_rows.hpp"
 #include "backends/postgresql/rows/schema.hpp"
 #include "backends/shared/cut_off.hpp"
-#include "base/assert.hpp"
 #include "storage/waiting_rows.hpp"
 
 namespace tenure::postgresql {

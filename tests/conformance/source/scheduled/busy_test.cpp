@@ -46,7 +46,6 @@ class BusyLeader : public ScheduledSuite {
     EXPECT_TRUE(isDone);
   }
 
- private:
   static NewMessage plain(std::size_t number) {
     return {.id = MessageId{std::to_string(number)}, .group = GroupId{std::to_string(number % 7)}, .body = "body"};
   }
@@ -58,6 +57,30 @@ INSTANTIATE_TEST_SUITE_P(Backends, BusyLeader, testing::ValuesIn(keepingSchedule
 TEST_P(BusyLeader, InOneLineBringsItThoughTheQueueIsNeverEmpty) { expectThatItComesThoughTheQueueIsNeverEmpty(0); }
 // shows: safety/message-time-comes
 TEST_P(BusyLeader, WithLanesBringsItThoughTheQueueIsNeverEmpty) { expectThatItComesThoughTheQueueIsNeverEmpty(2); }
+
+// shows: safety/message-time-comes
+TEST_P(BusyLeader, BringsItWhileTheHeadOfItsLineWaitsForItsNextAttempt) {
+  ends_.source->detach();
+  ends_.store->release();
+  EXPECT_THAT(send({plain(0)}), succeeds());
+  bool hasFailed = false;
+  const auto handle = [&](const Delivery&) {
+    EXPECT_THAT(send({timed("late", now() + 100ms)}), succeeds());
+    hasFailed = true;
+    return Outcome::failed("no");
+  };
+  const ConsumerOptions options{.name = ConsumerName{"busy"}, .retryDelays = {1h}, .idleWait = 10ms};
+  Consumer consumer(*ends_.source, *ends_.store, handle, options, noEvents());
+  consumer.inaugurate(term_);
+  const auto inRoom = [&] { return world_->scheduled()->stats().value().waiting; };
+  const BootTime limit = BootClock::now() + 50s;
+
+  while ((!hasFailed || inRoom() > 0) && BootClock::now() < limit) consumer.execute(term_);
+
+  EXPECT_TRUE(hasFailed);
+  EXPECT_EQ(inRoom(), 0U);
+  consumer.handOver(term_);
+}
 
 }  // namespace
 }  // namespace tenure::test
