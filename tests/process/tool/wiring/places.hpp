@@ -29,6 +29,7 @@ class SqlitePlace final : public Place {
 
 class PostgresPlace final : public Place {
  public:
+  explicit PostgresPlace(PostgresServer& server = PostgresServer::shared()) : world_(server) {}
   std::string url() const override {
     const postgresql::Options& options = world_.options();
     return "postgresql://" + options.user + "@" + options.host + ":" + std::to_string(options.port) + "/" +

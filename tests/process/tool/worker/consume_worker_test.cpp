@@ -38,13 +38,14 @@ def book(message):
     arguments.insert(arguments.end(), more.begin(), more.end());
     return start(inElection("consume", arguments), name, environment);
   }
-  void produceNumbered(int count, int groups = 1) {
+  static std::string grouped(int count, int groups) {
     std::string lines;
     for (int i = 1; i <= count; ++i)
       lines += R"({"id":"m-)" + std::to_string(i) + R"(","group":"g)" + std::to_string(i % groups) + R"(","body":"b)" +
                std::to_string(i) + "\"}\n";
-    produce(lines);
+    return lines;
   }
+  void produceNumbered(int count, int groups = 1) { produce(grouped(count, groups)); }
   /// Of a ledger that has each message once: whether each group is in order.
   void expectEachOnceInOrder(int count) {
     EXPECT_EQ(sql("SELECT count(*), count(DISTINCT id) FROM ledger"),
@@ -79,6 +80,35 @@ TEST_F(Workers, EachMessageHasItsEffectOnceAndInOrderWhenWorkersAndReplicasAreKi
   EXPECT_TRUE(ledgerReaches(3'000)) << first.output() << second.output();
   expectEachOnceInOrder(3'000);
   EXPECT_THAT(first.output(), HasSubstr(" worker_lost "));
+}
+
+// shows: workers/each-once-in-order
+TEST_F(Workers, EachMessageHasItsEffectOnceAndInOrderWhenItsDatabaseIsKilled) {
+  constexpr int messages = 2'000;
+  PostgresServer server;
+  PostgresPlace place(server);
+  const std::string url = with(place.url(), "queue=orders");
+  ASSERT_EQ(tenure({"produce", "--queue", url, "--format", "jsonl"}, grouped(messages, 3)).exit, 0);
+  place.world().ask(
+      "CREATE TABLE ledger(n bigserial, id text, grp text, body text, token bigint, attempt int);"
+      " GRANT ALL ON ledger TO PUBLIC; GRANT ALL ON SEQUENCE ledger_n_seq TO PUBLIC");
+  Program replica = start(inElection("consume", {"--queue", url, "--id", "replica", "--worker",
+                                                 python(inserting(), "ahead=16"), "--max-batch", "16"}),
+                          "replica");
+  const auto rows = [&] { return std::stoi(place.world().ask("SELECT count(*) FROM ledger")); };
+
+  for (const int reached : {200, 600, 1'000}) {
+    ASSERT_TRUE(eventually([&] { return rows() >= reached; })) << replica.output();
+    server.kill();
+    server.start();
+  }
+
+  EXPECT_TRUE(eventually([&] { return rows() >= messages; })) << replica.output();
+  EXPECT_EQ(place.world().ask("SELECT concat_ws('|', count(*), count(DISTINCT id), max(attempt)) FROM ledger"),
+            "2000|2000|1");
+  EXPECT_EQ(place.world().ask("SELECT count(*) FROM ledger a JOIN ledger b ON a.grp = b.grp AND a.n < b.n"
+                              " AND substr(a.id, 3)::int > substr(b.id, 3)::int"),
+            "0");
 }
 
 TEST_F(Workers, LanesHaveAProcessEachAndKeepTheOrderOfTheirGroups) {
@@ -229,6 +259,7 @@ INSTANTIATE_TEST_SUITE_P(
         Misdeed{"Exits", "sys.exit(3)", "exit status 3", true},
         Misdeed{"Dies", "os.kill(os.getpid(), 11)", "killed by SIGSEGV", true},
         Misdeed{"Hangs", "signal.pause()", "it overran the limit for one message", true},
+        Misdeed{"IsFrozen", "os.kill(os.getpid(), signal.SIGSTOP)", "it overran the limit for one message", true},
         Misdeed{"WritesNonsense", "wire.sendall(b'GET / HTTP/1.1\\r\\n\\r\\n'); signal.pause()",
                 "does not speak as it should", true},
         Misdeed{"AnswersAnother", "frame({'type': 'answer', 'number': '77', 'outcome': 'done'}); signal.pause()",
@@ -274,6 +305,28 @@ TEST_F(Workers, OneThatCannotStartKeepsItsReplicaFromBeingReadyAndIsTriedAgain) 
 
   EXPECT_TRUE(ledgerReaches(1)) << replica.output();
   EXPECT_EQ(told(replica, SIGTERM), 0);
+}
+
+/// It takes the half minute that a worker has for its greeting.
+class MuteWorkers : public Workers {};
+
+TEST_F(MuteWorkers, ALeaderWhoseWorkerDoesNotGreetHandsOverToAReadyReplica) {
+  produceNumbered(1);
+  const std::string well = python("open(os.environ['PIDS'], 'a').write(f'{os.getpid()}\\n')" + inserting());
+  Program first = work("first", "if mkdir '" + at("once") + "'; then " + well + "; else exec sleep 600; fi", {},
+                       {"PIDS=" + at("pids")});
+  ASSERT_TRUE(ledgerReaches(1)) << first.output();
+  Program second = work("second", well, {}, {"PIDS=" + at("others")});
+  ASSERT_TRUE(second.waitForOutput(" worker_ready ")) << second.output();
+  pid_t pid = 0;
+  std::ifstream(at("pids")) >> pid;
+
+  kill(pid, SIGKILL);
+  ASSERT_EQ(tenure({"produce", "--queue", queue()}, "body\n").exit, 0);
+
+  EXPECT_TRUE(eventually([&] { return sql("SELECT count(*) FROM ledger") == "2"; }, 120s))
+      << first.output() << second.output();
+  EXPECT_TRUE(leads(second));
 }
 
 // shows: workers/ends-with-its-replica
