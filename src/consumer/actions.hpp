@@ -2,7 +2,6 @@
 /// answer: Done, or one with a value. Any action may be answered by Failed instead.
 #pragma once
 
-#include <string>
 #include <variant>
 
 #include "consumer/values.hpp"

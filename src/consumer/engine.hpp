@@ -40,6 +40,7 @@
 #include "consumer/serialized_store.hpp"
 #include "consumer/shared_dispatcher.hpp"
 #include "consumer/total_order.hpp"
+#include "tenure/spi/source.hpp"
 
 namespace tenure::consuming {
 
@@ -87,6 +88,8 @@ class Engine final : public ILeaderCareer {
     Result<QueueIdentity> identity(const std::stop_token& stop) const {
       return shares ? QueueIdentity{} : source.identity(stop);
     }
+    /// Where the commit did not, and then brings to the queue what is due.
+    Result<void> acknowledge(const Acknowledge& done) const;
   };
   struct LaneThread {
     std::unique_ptr<IFencedStore> store;

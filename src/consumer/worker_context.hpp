@@ -14,7 +14,6 @@
 #include "consumer/lane.hpp"
 #include "consumer/serialized_store.hpp"
 #include "consumer/values.hpp"
-#include "tenure/spi/source.hpp"
 
 namespace tenure::consuming {
 

@@ -6,6 +6,16 @@
 #include "consumer/charges.hpp"
 
 namespace tenure::consuming {
+
+/// A failed tending is told by the next fetch, which does it again.
+Result<void> Engine::Setting::acknowledge(const Acknowledge& done) const {
+  Result<void> acknowledged;
+  if (!shares) acknowledged = source.acknowledge(stubsOf(done.settled));
+  if (acknowledged && !shares && !done.others.empty()) acknowledged = source.acknowledge(done.others);
+  if (acknowledged) static_cast<void>(source.tend());
+  return acknowledged;
+}
+
 // --- total order
 
 Result<ConsumerState> Engine::TotalContext::recall(const ConsumerName& consumer, WallTime now) {
@@ -33,12 +43,8 @@ Result<Assignment> Engine::TotalContext::take(Take take) {
 }
 
 Result<Receipt> Engine::TotalContext::acknowledge(const Acknowledge& done) {
-  Result<void> acknowledged;
-  if (!of_.shares) acknowledged = of_.source.acknowledge(stubsOf(done.settled));
-  if (acknowledged && !of_.shares && !done.others.empty()) acknowledged = of_.source.acknowledge(done.others);
-  if (!acknowledged) return acknowledged.error();
-  static_cast<void>(of_.source.tend());  // the next fetch does it again, and reports its error
-  return order().done(done);
+  const Result<void> acknowledged = of_.acknowledge(done);
+  return acknowledged ? Result<Receipt>(order().done(done)) : acknowledged.error();
 }
 
 // --- before the lanes
@@ -104,12 +110,8 @@ Result<void> Engine::RecoveryContext::fill() {
 }
 
 Result<Receipt> Engine::RecoveryContext::acknowledge(const Acknowledge& done) {
-  Result<void> acknowledged;
-  if (!of_.shares) acknowledged = of_.source.acknowledge(stubsOf(done.settled));
-  if (acknowledged && !of_.shares && !done.others.empty()) acknowledged = of_.source.acknowledge(done.others);
-  if (!acknowledged) return acknowledged.error();
-  static_cast<void>(of_.source.tend());
-  return dispatcher_.acknowledge(mainWorker, done, false);
+  const Result<void> acknowledged = of_.acknowledge(done);
+  return acknowledged ? Result<Receipt>(dispatcher_.acknowledge(mainWorker, done, false)) : acknowledged.error();
 }
 
 // --- a lane's
