@@ -181,7 +181,7 @@ void Ghost::refused(int process, bool inLane, const PendingWrites& booking, Boot
     if (effect.fate != MessageFate::done) continue;
     history_.ended(effect.id, Outcome::failed("refused"));
     const auto known = messages_.find({effect.id.value, effect.body, isKeyless() ? effect.copy : 0});
-    if (lanes_ > 0 && !inLane && known != messages_.end()) attempts_.parked(known->second.message.group);
+    if (!inLane && known != messages_.end()) parked(known->second.message.group);
   }
   std::deque<BootTime>& times = refusals_[of];
   times.push_back(now);
@@ -346,7 +346,7 @@ void Ghost::handlerEnded(const Start& start, const Outcome& outcome, BootTime no
   }
   attempts_.ended(start.token, start.message.id, outcome, now);
   const bool mayComeAgain = outcome.kind == Outcome::Kind::failed || outcome.kind == Outcome::Kind::retryLater;
-  if (lanes_ > 0 && !start.inLane && mayComeAgain) attempts_.parked(start.message.group);
+  if (!start.inLane && mayComeAgain) parked(start.message.group);
 }
 
 void Ghost::handlerDropped(const Start& start) {
@@ -401,6 +401,10 @@ void Ghost::attemptFailed(FencingToken token, const AttemptFailed& event) {
 
 void Ghost::postponed(FencingToken token, const MessagePostponed& event) {
   attempts_.postponed(token, MessageId{event.message}, event.retryIn);
+}
+
+void Ghost::parked(const GroupId& group) {
+  if (lanes_ > 0) attempts_.parked(group);
 }
 
 std::string Ghost::openMessages() const {

@@ -138,6 +138,8 @@ class Ghost {
   void returned(const Message& message);
   void attemptFailed(FencingToken token, const AttemptFailed& event);
   void postponed(FencingToken token, const MessagePostponed& event);
+  /// Before the lanes begin: the group waits with a message of it that has failed in good order.
+  void parked(const GroupId& group);
   /// Its term says that neither effect nor dead letter is left of it.
   void forgone(const MessageId& id) { forgone_.insert(id); }
   /// The process of a term, before that came to its end.

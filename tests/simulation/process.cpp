@@ -275,7 +275,11 @@ void Process::followMessages(const EventBody& event, FencingToken token) {
     if (!waits) consumerLoop_.leap(failed->retryIn);
   }
   if (const auto* lost = event.as<MessageForgone>()) simulation_.ghost().forgone(MessageId{lost->message});
-  if (const auto* later = event.as<MessagePostponed>()) simulation_.ghost().postponed(token, *later);
+  if (const auto* later = event.as<MessagePostponed>()) {
+    simulation_.ghost().postponed(token, *later);
+    // An answer was given, and could not be applied: its message waits as one whose handler has postponed it.
+    if (!loop().inLane()) simulation_.ghost().parked(simulation_.groupOf(MessageId{later->message}));
+  }
   if (event.is<ConsumerStopped>()) simulation_.stopped();
   if (const auto* blocked = event.as<QueueBlocked>()) simulation_.blocked(MessageId{blocked->message});
 }
