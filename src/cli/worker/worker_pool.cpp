@@ -14,6 +14,7 @@
 #include "base/text.hpp"
 #include "base/threads.hpp"
 #include "cli/handlers/child_command.hpp"
+#include "cli/handlers/run_machine.hpp"
 #include "cli/worker/answer.hpp"
 
 namespace tenure::cli::worker {
@@ -505,7 +506,8 @@ void WorkerPool::Slot::end(WorkerProcess& process, const Error& why, BootTime le
   const bool wasGone = !process.how().empty();
   process.kill();
   const std::optional<ChildEnd> ended = process.awaitEnd(BootTime::max());
-  const bool isOfAStop = wasGone && ended && (ended->signal == SIGTERM || ended->signal == SIGINT) && isStopping();
+  const int code = ended ? shellCodeOf(*ended) : 0;  // a worker may stand below a shell
+  const bool isOfAStop = wasGone && (code == 128 + SIGTERM || code == 128 + SIGINT) && isStopping();
   const std::lock_guard lock(mutex_);
   const auto had =
       static_cast<std::size_t>(std::ranges::count_if(inHand_, [](const auto& one) { return !one.unsent; }));

@@ -366,6 +366,28 @@ def book(message):
   EXPECT_EQ(sql("SELECT group_concat(id) FROM ledger"), "m-1");
 }
 
+/// As a shell tells it of a command below it.
+TEST_F(Workers, OneThatEndsOfASignalWhileItsReplicaStopsIsNotCharged) {
+  produceNumbered(1);
+  const std::string dying = python(R"py(
+@worker.handler
+def book(message):
+    open(os.environ["BEGUN"], "w").close()
+    while not os.path.exists(os.environ["GO"]): threading.Event().wait(0.01)
+    os._exit(128 + signal.SIGTERM)
+)py");
+  Program first = work("first", dying, {}, {"BEGUN=" + at("begun"), "GO=" + at("go")});
+  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(at("begun")); })) << first.output();
+  first.signal(SIGTERM);
+  write("go", "");
+  EXPECT_EQ(exitOf(first), 0) << first.output();
+
+  Program second = work("second", python(inserting()));
+
+  EXPECT_TRUE(ledgerReaches(1)) << second.output();
+  EXPECT_EQ(sql("SELECT attempt FROM ledger"), "1");
+}
+
 TEST_F(Workers, AHandlerThatReportsProgressMayTakeLongerThanItsLimit) {
   produceNumbered(1);
   const std::string command = python(R"py(
