@@ -11,6 +11,8 @@ VERSION = 1
 LARGEST = 16 << 20  # head and body together
 
 _LENGTHS = struct.Struct("!II")
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+_decode = json.JSONDecoder().decode
 Head = Dict[str, Any]
 
 
@@ -34,7 +36,7 @@ class Wire:
 
     def send(self, head: Head, body: bytes = b"") -> None:
         try:
-            text = json.dumps(head, ensure_ascii=False, allow_nan=False).encode("utf-8")
+            text = _encode(head).encode("utf-8")
         except UnicodeEncodeError:
             raise ValueError("a text with half of a surrogate pair") from None
         if len(text) + len(body) > LARGEST:
@@ -50,7 +52,7 @@ class Wire:
         if head + body > LARGEST:
             raise WireError(f"a frame of {head + body} bytes: at most {LARGEST} are allowed")
         text = self._exactly(head) or b""
-        parsed = json.loads(text)
+        parsed = _decode(text.decode("utf-8"))
         if not isinstance(parsed, dict):
             raise WireError("the head of a frame is no object")
         return parsed, (self._exactly(body) or b"") if body > 0 else b""

@@ -10,8 +10,9 @@ import platform
 import signal
 import sys
 import traceback
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
-from typing import Any, Callable, Deque, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Deque, List, Optional, Sequence, Tuple
 
 from ._answers import Cancel, Done, Erase, Failed, Put, Reject, Reschedule, Retry, Send, Skip, Sql
 from ._message import Message, value_of
@@ -269,7 +270,8 @@ def head_of(answer: Any, pieces: Pieces) -> Head:
 def _effects_of(done: Done, pieces: Pieces) -> List[Head]:
     effects: List[Head] = []
     for name in ("sql", "send", "cancel", "reschedule", "erase"):
-        if isinstance(getattr(done, name), (str, bytes)) or not isinstance(getattr(done, name), Iterable):
+        given = getattr(done, name)
+        if given != () and (isinstance(given, (str, bytes)) or not isinstance(given, Iterable)):
             raise TypeError(f"{name}= takes a list")
     for each in done.sql:
         if not isinstance(each, Sql):
