@@ -307,10 +307,29 @@ TEST_F(Workers, OneThatCannotStartKeepsItsReplicaFromBeingReadyAndIsTriedAgain) 
   EXPECT_EQ(told(replica, SIGTERM), 0);
 }
 
-/// It takes the half minute that a worker has for its greeting.
-class MuteWorkers : public Workers {};
+/// What takes half a minute or more.
+class LongWorkers : public Workers {};
 
-TEST_F(MuteWorkers, ALeaderWhoseWorkerDoesNotGreetHandsOverToAReadyReplica) {
+TEST_F(LongWorkers, AHandlerOfAMinuteKeepsItsTermAndIsToldAsSlow) {
+  produceNumbered(3);
+  const std::string command = python(R"py(
+@worker.handler
+def book(message):
+    if message.id == "m-2": threading.Event().wait(62)
+    return tenure.Done(sql=[tenure.sql("insert into ledger(id, attempt) values(:id, :a)", id=message.id, a=message.attempt)])
+)py");
+
+  Program replica = work("replica", command);
+
+  ASSERT_TRUE(eventually([&] { return sql("SELECT count(*) FROM ledger") == "3"; }, 180s)) << replica.output();
+  EXPECT_EQ(sql("SELECT max(attempt) FROM ledger"), "1");
+  EXPECT_THAT(replica.output(), HasSubstr(" handler_slow "));
+  EXPECT_EQ(occurrences(replica.output(), " term_began "), 1U);
+  EXPECT_EQ(told(replica, SIGTERM), 0);
+}
+
+/// A worker has half a minute for its greeting.
+TEST_F(LongWorkers, ALeaderWhoseWorkerDoesNotGreetHandsOverToAReadyReplica) {
   produceNumbered(1);
   const std::string well = python("open(os.environ['PIDS'], 'a').write(f'{os.getpid()}\\n')" + inserting());
   Program first = work("first", "if mkdir '" + at("once") + "'; then " + well + "; else exec sleep 600; fi", {},
