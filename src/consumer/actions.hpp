@@ -100,8 +100,8 @@ struct Handle {  // → ran
 struct HandleTogether {  // → ran
   std::vector<MessagePtr> messages;
 };
-struct Undo {};           // what the handler has written: back to the mark → done
-struct WriteDeadLetter {  // and the end of its attempts → done, keyFound
+struct Undo {};           // takes back what the handler has written since the mark → done
+struct WriteDeadLetter {  // in the transaction: a dead letter and the end of its attempts → done, keyFound
   MessagePtr message;
   DeadLetterDraft draft{};
 };

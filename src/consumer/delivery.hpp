@@ -17,8 +17,8 @@
 /// That is the way to one effect for each message. Without keys (at least once) nothing is looked up or admitted. At
 /// most once goes another way (taken_delivery.hpp).
 ///
-/// What it decides is a question to store, supply or handler, or what becomes of the head. What its transaction is to
-/// say of it, it writes into the lane's pending writes.
+/// A delivery decides what the store, the supply or the handler is asked next, or what becomes of the message. It
+/// writes into the lane's pending writes what the transaction is to say of the message.
 #pragma once
 
 #include <deque>
@@ -79,7 +79,7 @@ class Delivery {
     bool mark = false;   // first a mark before it
   };
   struct TakesToken {};     // for its start → turned
-  struct FindsPosition {};  // of its group → begin
+  struct FindsPosition {};  // where does its group stand? then begin() again
   struct AsksOperator {};   // whether it, or its consumer, was let go on → inquired
   struct Begins {};         // which others does it stand for? → begun
   struct Gathers {          // its answer, of a handler that answers with values → gathered
@@ -89,13 +89,13 @@ class Delivery {
     int attempt = 1;
     bool mark = false;  // first a mark before it, which takes no lock
   };
-  struct Undoes {};              // what its handler has written: back to the mark → undone
+  struct Undoes {};              // takes back what the handler has written since the mark → undone
   using Dies = DeadLetterDraft;  // and the end of its attempts → deadLettered, foundKey
-  struct StartsOver {};          // its transaction is given up, and it begins anew → begin
+  struct StartsOver {};          // gives the transaction up; then begin() again
   using Question = std::variant<LooksUpKey, AdmitsKey, TakesToken, FindsPosition, AsksOperator, Begins, Gathers, Runs,
                                 Undoes, Dies, StartsOver>;
 
-  // What becomes of it.
+  // What becomes of the head.
   struct Settled {  // in the open transaction; `ran`: it has had its run, which stands for those that it coalesced
     bool ran = true;
   };
@@ -226,7 +226,7 @@ class Delivery {
 
   LaneState& state_;
   Head head_;
-  BootTime notBefore_ = BootTime::min();  // of the head
+  BootTime notBefore_ = BootTime::min();  // the head does not begin earlier
   std::optional<MessageSkipped> skipped_;
 
  private:
@@ -236,6 +236,7 @@ class Delivery {
     bool marked = false;   // the transaction's mark stands before it
     bool isAdmitted = false;
   };
+
   void takeUp(const Head& head);
   bool wasCommitted();
   Decision beginWithoutKey(const Now& now);

@@ -77,7 +77,7 @@ Action Lane::proceed(const Now& now) {
   if (TakenDelivery* taken = delivery_->taken()) return decide(taken->goOn(headOf(now), notBefore(), now), now);
   if (parkUntil_) return park();
   if (now.stopAsked) return over(false);
-  // The head may wait for long, and the source is tended meanwhile.
+  // A lost source is attached at once: the head may wait for hours, and the source is tended meanwhile.
   const bool isLost = !termState_.attached && state_.role == Role::total && now.mayBegin;
   if (isLost && now.boot >= outages_.notBefore()) return attach();
   if (now.boot < notBefore()) return waitFor(notBefore(), now);
@@ -138,11 +138,11 @@ Action Lane::waitFor(BootTime until, const Now& now) {
   return Tend{};
 }
 
-/// Messages whose time has come are brought to the queue also while the head waits. The lanes' reader does it for them.
+/// Whether the source is tended while the head waits: messages whose time has come get to the queue then. With lanes
+/// the reader tends it.
 bool Lane::tendsMeanwhile(const Now& now) const noexcept {
-  const bool isOpen = queue_.settled() > 0 || queue_.joined() > 0 || !committer_.isOutcomeKnown();
   const bool isThere = !outages_.storeIsAway() || trouble_.is(Errc::transactionConflict);
-  return state_.role != Role::lane && termState_.attached && !isOpen && now.mayBegin && isThere;
+  return state_.role != Role::lane && termState_.attached && !hasOpenWork() && now.mayBegin && isThere;
 }
 
 /// Suspects are dealt with before: they are the first in hand, and nothing may come to stand before them.
@@ -433,7 +433,7 @@ Action Lane::on(Done<Abandon>, const Now& now) {
   return proceed(now);
 }
 
-/// What a failure means whatever was asked. Nullopt: that depends on the action.
+/// The consequence of a failure that is the same for each action; nullopt: this failure has another for each.
 std::optional<Action> Lane::beyondOneAction(const Error& error, bool mayHaveLanded, const Now& now) {
   if (!mayHaveLanded) parkUntil_.reset();
   if (phase_ == Phase::leaving) {
@@ -654,9 +654,8 @@ bool Lane::headWaits(const Now& now) const {
   return failed || now.boot < notBefore() || (queue_.settled() > 0 && now.isLimited);
 }
 
-bool Lane::isAtRest() const noexcept {
-  const bool hasBegunAny = queue_.settled() > 0 || queue_.joined() > 0 || delivery_->hasTaken();
-  return !hasBegunAny && committer_.isOutcomeKnown();
+bool Lane::hasOpenWork() const noexcept {
+  return queue_.settled() > 0 || queue_.joined() > 0 || !committer_.isOutcomeKnown();
 }
 
 Action Lane::commit(const Now& now) {

@@ -57,7 +57,7 @@ class Lane {
   /// A pause is over.
   void resumed(const Now& now) noexcept { outages_.restart(now); }
   /// Nothing that has begun is open: no transaction, no outcome that is not known, nothing that was taken.
-  bool isAtRest() const noexcept;
+  bool isAtRest() const noexcept { return !hasOpenWork() && !delivery_->hasTaken(); }
 
   // Answers to the last action.
   Action on(Done<Claim>, const Now& now) {
@@ -171,6 +171,8 @@ class Lane {
   Action askAgain(const Now& now);
   Action waitFor(BootTime until, const Now& now);
   bool tendsMeanwhile(const Now& now) const noexcept;
+  /// A transaction has messages in it, or its outcome is not known.
+  bool hasOpenWork() const noexcept;
   std::optional<Action> tendGroups(const Now& now);
   std::optional<Action> sweepStep(const Now& now);
   bool wantsMessages() const noexcept;

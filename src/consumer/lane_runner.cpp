@@ -413,17 +413,18 @@ Action LaneRunner::perform(WriteDeadLetter& deadLetter) {
 }
 
 Result<bool> LaneRunner::write(const WriteDeadLetter& deadLetter) {
-  const Message& message = *deadLetter.message;
+  const auto& [of, draft] = deadLetter;
+  const Message& message = *of;
   Result<void> done = begin();
-  if (done && deadLetter.draft.undo) done = transaction_->rollbackToMark();
+  if (done && draft.undo) done = transaction_->rollbackToMark();
   if (done)
-    done = transaction_->deadLetter(name_, {.message = deadLetter.draft.withoutBody ? withoutBody(message) : message,
-                                            .reason = deadLetter.draft.reason,
-                                            .attempts = deadLetter.draft.attempts,
-                                            .firstAt = deadLetter.draft.firstAt,
+    done = transaction_->deadLetter(name_, {.message = draft.withoutBody ? withoutBody(message) : message,
+                                            .reason = draft.reason,
+                                            .attempts = draft.attempts,
+                                            .firstAt = draft.firstAt,
                                             .diedAt = now().wall});
   if (!done) return done.error();
-  if (!deadLetter.draft.withKey) return true;
+  if (!draft.withKey) return true;
   const auto admission = transaction_->admit(name_, message.id, digestOf(message.body), MessageFate::dead);
   if (!admission) return admission.error();
   return *admission == Admission::fresh;
@@ -557,6 +558,7 @@ Action LaneRunner::perform(HandleTogether& asked) {
 /// After a wait for its turn, a lane looks at lease and stop again before it calls its handler.
 std::optional<Action> LaneRunner::reconsider() { return turn_.hasWaited() ? lane_->reconsider(now()) : std::nullopt; }
 
+/// A transaction that the store has refused is not the message's fault, whatever outcome the handler returns.
 template <class Asked>
 Action LaneRunner::ran(Outcome outcome) {
   if (const Result<void> sound = transaction_->status(); !sound) return refused<Asked>(sound.error());
@@ -566,7 +568,7 @@ Action LaneRunner::ran(Outcome outcome) {
   return lane_->onRanTogether(outcome, heard);
 }
 
-/// A refusal by the store is not the message's fault, whatever outcome the handler returns.
+/// The handler's outcome, corrected by calls of its transaction that have failed and by a cut at a handover.
 Outcome LaneRunner::judged(Outcome outcome, Now& heard) const {
   const std::optional<Error> failure = guarded_->failure();
   const bool isUndone = outcome.kind == Outcome::Kind::failed || (outcome.kind == Outcome::Kind::done && failure);

@@ -21,7 +21,7 @@ class Numbers {
   explicit Numbers(LaneState& at);
 
   bool areFollowed() const noexcept { return sequencer_.has_value(); }
-  /// As earlier terms left them.
+  /// Takes the groups with kept messages that earlier terms left.
   void restore(std::vector<NumberedGroup> groups);
   void consulted(const GroupId& group, const GroupTurn& turn) { sequencer_->load(group, turn); }
 

@@ -1,6 +1,6 @@
-/// One message, at most once: it is taken, key and acknowledgement durable, before its handler starts. Then it is this
-/// term's alone, and no other term will see it: whatever else happens to it is said, as a dead letter where the store
-/// takes one, as an event where it does not. Pure.
+/// One message, at most once: the message is taken before its handler starts. That is a commit that has its key and its
+/// acknowledgement. From then on no other term sees the message. If it fails, or its leader leaves, it becomes a dead
+/// letter; where the store cannot take that, an event tells it. Pure.
 ///
 ///   begin ─► a token ─► admitted ─► (commit, acknowledge) taken ─► its handler ─► commit
 ///                                                                   └─ failed, or its leader leaves
@@ -24,7 +24,7 @@ class TakenDelivery final : public Delivery {
   const MessageId& id() const noexcept { return taken_->message->id; }
   /// The handler is done, outside the store, which cannot undo it.
   bool isDone() const noexcept { return taken_->done; }
-  /// What comes next of the message.
+  /// Begins the message, waits for its start, or ends it.
   Decision goOn(const Head& head, BootTime notBefore, const Now& now);
   Decision failed(const std::string& why, const Now& now);
   /// The store refused the commit: the message becomes a dead letter when the store is back.

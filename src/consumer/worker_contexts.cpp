@@ -7,7 +7,7 @@
 
 namespace tenure::consuming {
 
-/// A failed tending is told by the next fetch, which does it again.
+/// Where tending fails, the next fetch does it again and tells the error.
 Result<void> Engine::Setting::acknowledge(const Acknowledge& done) const {
   Result<void> acknowledged;
   if (!shares) acknowledged = source.acknowledge(stubsOf(done.settled));

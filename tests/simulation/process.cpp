@@ -277,7 +277,7 @@ void Process::followMessages(const EventBody& event, FencingToken token) {
   if (const auto* lost = event.as<MessageForgone>()) simulation_.ghost().forgone(MessageId{lost->message});
   if (const auto* later = event.as<MessagePostponed>()) {
     simulation_.ghost().postponed(token, *later);
-    // An answer was given, and could not be applied: its message waits as one whose handler has postponed it.
+    // Also where the handler has answered, and the store could not take the answer's effects yet.
     if (!loop().inLane()) simulation_.ghost().parked(simulation_.groupOf(MessageId{later->message}));
   }
   if (event.is<ConsumerStopped>()) simulation_.stopped();

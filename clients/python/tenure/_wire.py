@@ -12,7 +12,6 @@ LARGEST = 16 << 20  # head and body together
 
 _LENGTHS = struct.Struct("!II")
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
-_decode = json.JSONDecoder().decode
 Head = Dict[str, Any]
 
 
@@ -52,7 +51,7 @@ class Wire:
         if head + body > LARGEST:
             raise WireError(f"a frame of {head + body} bytes: at most {LARGEST} are allowed")
         text = self._exactly(head) or b""
-        parsed = _decode(text.decode("utf-8"))
+        parsed = json.loads(text.decode("utf-8"))
         if not isinstance(parsed, dict):
             raise WireError("the head of a frame is no object")
         return parsed, (self._exactly(body) or b"") if body > 0 else b""

@@ -271,7 +271,7 @@ def _effects_of(done: Done, pieces: Pieces) -> List[Head]:
     effects: List[Head] = []
     for name in ("sql", "send", "cancel", "reschedule", "erase"):
         given = getattr(done, name)
-        if given != () and (isinstance(given, (str, bytes)) or not isinstance(given, Iterable)):
+        if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
             raise TypeError(f"{name}= takes a list")
     for each in done.sql:
         if not isinstance(each, Sql):

@@ -474,7 +474,8 @@ Result<void> WorkerPool::Slot::hear(WorkerProcess&, SaysBye&) {
   return {};
 }
 
-/// Of several messages the first is in work: workers take them one after the other. A worker that leaves works on none.
+/// A worker handles the messages in its hand one after the other: the limit counts for the first. A worker that has
+/// said bye handles none of them.
 std::optional<Error> WorkerPool::Slot::overrun() {
   const std::lock_guard lock(mutex_);
   if (!settings_.limit || inHand_.empty() || isLeaving_) return std::nullopt;

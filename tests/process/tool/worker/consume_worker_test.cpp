@@ -32,6 +32,15 @@ def book(message):
                                        a=message.attempt)])
 )py";
   }
+  /// A handler that has begun when `begun` is there, and waits for `go` before its last line.
+  std::string thatWaits(const std::string& lastLine) {
+    return python("@worker.handler\ndef book(message):\n    open('" + at("begun") +
+                  "', 'w').close()\n    while not os.path.exists('" + at("go") +
+                  "'): threading.Event().wait(0.01)\n    " + lastLine);
+  }
+  bool hasBegun() const {
+    return eventually([&] { return std::filesystem::exists(at("begun")); });
+  }
   Program work(const std::string& name, const std::string& command, const Arguments& more = {},
                const Arguments& environment = {}) {
     Arguments arguments{"--queue", queue(), "--id", name, "--worker", command, "--retry-base", "10ms"};
@@ -307,7 +316,7 @@ TEST_F(Workers, OneThatCannotStartKeepsItsReplicaFromBeingReadyAndIsTriedAgain) 
   EXPECT_EQ(told(replica, SIGTERM), 0);
 }
 
-/// What takes half a minute or more.
+/// Tests that wait for half a minute or more: they are in the long form.
 class LongWorkers : public Workers {};
 
 TEST_F(LongWorkers, AHandlerOfAMinuteKeepsItsTermAndIsToldAsSlow) {
@@ -367,15 +376,10 @@ TEST_F(Workers, ItEndsWithItsReplicaAlsoWhenThatIsKilled) {
 
 TEST_F(Workers, AStopFinishesTheMessageInHand) {
   produceNumbered(2);
-  const std::string command = python(R"py(
-@worker.handler
-def book(message):
-    open(os.environ["BEGUN"], "w").close()
-    while not os.path.exists(os.environ["GO"]): threading.Event().wait(0.01)
-    return tenure.Done(sql=[tenure.sql("insert into ledger(id) values(:id)", id=message.id)])
-)py");
-  Program replica = work("replica", command, {}, {"BEGUN=" + at("begun"), "GO=" + at("go")});
-  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(at("begun")); }));
+  Program replica =
+      work("replica", thatWaits("return tenure.Done(sql=[tenure.sql('insert into ledger(id) values(:id)', "
+                                "id=message.id)])"));
+  ASSERT_TRUE(hasBegun()) << replica.output();
 
   replica.signal(SIGTERM);
   ASSERT_TRUE(eventually([&] { return !tenure({"list", "--zookeeper", Ensemble::shared().hosts()}).output.empty(); }));
@@ -388,15 +392,8 @@ def book(message):
 /// As a shell tells it of a command below it.
 TEST_F(Workers, OneThatEndsOfASignalWhileItsReplicaStopsIsNotCharged) {
   produceNumbered(1);
-  const std::string dying = python(R"py(
-@worker.handler
-def book(message):
-    open(os.environ["BEGUN"], "w").close()
-    while not os.path.exists(os.environ["GO"]): threading.Event().wait(0.01)
-    os._exit(128 + signal.SIGTERM)
-)py");
-  Program first = work("first", dying, {}, {"BEGUN=" + at("begun"), "GO=" + at("go")});
-  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(at("begun")); })) << first.output();
+  Program first = work("first", thatWaits("os._exit(128 + signal.SIGTERM)"));
+  ASSERT_TRUE(hasBegun()) << first.output();
   first.signal(SIGTERM);
   write("go", "");
   EXPECT_EQ(exitOf(first), 0) << first.output();
