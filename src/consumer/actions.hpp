@@ -48,9 +48,8 @@ struct Take {  // → took
   std::size_t max;
   BootTime until;
   std::optional<MessageId> ran{};  // its run is over: it must not coalesce later messages, even if redelivered
-  // First frees groups with nothing in hand, at these positions; nullopt: frees none.
-  std::optional<std::vector<supply::SequenceState>> released{};
-  bool ahead = false;  // before their turn: only if there is enough for every lane
+  bool releases = false;           // first frees groups with nothing in hand
+  bool ahead = false;              // before their turn: only if there is enough for every lane
 };
 struct TakeTurn {  // a token for a start; in total order it is only looked at, and taken by Begin → turned
   GroupId group;
@@ -62,9 +61,7 @@ struct Park {  // give the head and what follows it in its group back → done
   Parked parked;
   BootTime until;
 };
-struct Release {  // frees groups with nothing in hand, at these positions → done
-  std::vector<supply::SequenceState> states{};
-};
+struct Release {};    // frees groups with nothing in hand → done
 struct Acknowledge {  // after the commit → acknowledged
   std::vector<MessagePtr> settled;
   std::vector<Message> others{};        // that they stood for
@@ -78,13 +75,7 @@ struct Look {  // does it have a key already? → looked
   MessagePtr message;
 };
 struct Inquire {};  // what the store knows by now of failed messages → inquired
-struct Consult {    // where does the group stand? → consulted
-  GroupId group;
-};
-struct Load {  // kept messages whose turn has come → loaded
-  supply::Ready ready;
-};
-struct Admit {  // in the transaction: its key → admitted
+struct Admit {      // in the transaction: its key → admitted
   MessagePtr message;
   bool mark = false;  // first a mark before it
 };
@@ -122,8 +113,11 @@ struct Resolve {};  // what became of the commit? → resolved
 struct Abandon {};  // roll the transaction back → done
 
 using Action = std::variant<Claim, Recall, Attach, Declare, LookAtClock, Prune, PruneLog, Wait, Tend, Return, Quit,
-                            Take, TakeTurn, Begin, Park, Release, Acknowledge, Look, Inquire, Consult, Load, Admit,
-                            Gather, Handle, HandleTogether, Undo, WriteDeadLetter, Commit, Resolve, Abandon>;
+                            Take, TakeTurn, Begin, Park, Release, Acknowledge, Look, Inquire, Admit, Gather, Handle,
+                            HandleTogether, Undo, WriteDeadLetter, Commit, Resolve, Abandon>;
+
+/// What the supply asks of the store while a lane takes messages: for the failures of that.
+struct Sort {};
 
 /// The answer to an action that has no value.
 template <class Asked>

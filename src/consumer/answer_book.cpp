@@ -27,7 +27,7 @@ std::optional<Given> AnswerBook::next(Window& window, std::size_t ahead) const {
     if (isHeldUp && isOneLine_) return std::nullopt;
     if (isHeldUp) continue;
     if (inHand_ > 0 && !alone_.empty()) return std::nullopt;
-    return Given{{lastTicket_ + 1}, message, i == 0 ? window.attempt : 1};
+    return Given{{lastTicket_ + 1}, message.shared(), i == 0 ? window.attempt : 1};
   }
   return std::nullopt;
 }

@@ -115,7 +115,7 @@ Result<void> AnswerDesk::dropKnown(Window& window, const Ways& ways) {
   std::vector<MessagePtr> unknown;
   for (const MessagePtr& message : std::span{window.messages}.subspan(1))
     if (const auto* entry = book_.entryOf(message->id);
-        !areNew_.contains(message->id) && (entry == nullptr || entry->given.message != message))
+        !areNew_.contains(message->id) && (entry == nullptr || entry->given.message != message.shared()))
       unknown.push_back(message);
   if (!unknown.empty()) {
     Result<std::vector<bool>> areNew = ways.areNew(unknown);

@@ -1,17 +1,40 @@
 #include "consumer/committer.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace tenure::consuming {
+
+namespace {
+
+/// Where groups stand once these messages are past.
+supply::NumberWrites numbersPast(std::span<const MessagePtr> messages, WallTime now) {
+  supply::NumberWrites writes;
+  std::map<GroupId, GroupTurn> turns;
+  for (const MessagePtr& message : messages) {
+    const auto& [turn, isKept, number, first, last] = message.standing();
+    if (turn == supply::Turn::next) {
+      turns[message->group] = {last, now};
+      for (std::int64_t past = first; past <= last; ++past)
+        if (past != number || isKept) writes.dropped.emplace_back(message->group, past);
+    } else if (turn == supply::Turn::early) {
+      KeptMessage& past = writes.kept.emplace_back(KeptMessage{.number = number, .message = {}, .isPast = true});
+      past.message.id = message->id;
+      past.message.group = message->group;
+    }
+  }
+  writes.turns.assign(turns.begin(), turns.end());
+  return writes;
+}
+
+}  // namespace
 
 Committer::Committer(LaneState& at)
     : state_(at), sizer_(batchLimitOf(at.options), at.options.latencyTarget, at.options.fixedBatch) {}
 
 bool Committer::isOver(const LaneQueue& queue, Duration lastRun, const Now& now) const noexcept {
   const std::size_t settled = queue.settled();
-  const bool lastHeld = queue.held() > 0 && settled == queue.held();  // the source knows nothing of those
-  if (state_.pendingWrites.ends || lastHeld || settled >= queue.startable() || settled >= sizer_.size() ||
-      queue.areAlone())
+  if (state_.pendingWrites.ends || settled >= queue.startable() || settled >= sizer_.size() || queue.areAlone())
     return true;
   if (now.stopAsked || !now.mayBegin || now.transactionIsFull) return true;
   return now.boot - batchBegan_ + lastRun >= sizer_.workLimit(settled);
@@ -34,7 +57,6 @@ Commit Committer::close(const LaneQueue& queue, InWorkRecord::Entry entry, const
   TENURE_ASSERT(!pendingWrites.record || !pendingWrites.cleared);
   TENURE_ASSERT(!pendingWrites.charges || (pendingWrites.record && queue.settled() == 0));
   TENURE_ASSERT(!pendingWrites.takes || queue.settled() == 1);
-  TENURE_ASSERT(queue.held() == 0 || queue.settled() <= queue.held());  // one or the other in a transaction
   // Nothing begins that a successor would not find in the record.
   TENURE_ASSERT(queue.settled() <= queue.startable() || state_.namesEach());
   entry_ = std::move(entry);
@@ -46,10 +68,9 @@ Commit Committer::close(const LaneQueue& queue, InWorkRecord::Entry entry, const
   writesStreak_ = streak.has_value();
   if (streak) commit.facts.emplace_back(*streak);
   commit.log.assign(state_.log.lines().begin(), state_.log.lines().end());
-  if (queue.held() == 0) {
-    commit.settled.assign(queue.settledOnes().begin(), queue.settledOnes().end());
-    commit.others.assign(state_.coalesced.toAcknowledge().begin(), state_.coalesced.toAcknowledge().end());
-  }
+  commit.settled.assign(queue.settledOnes().begin(), queue.settledOnes().end());
+  commit.others.assign(state_.coalesced.toAcknowledge().begin(), state_.coalesced.toAcknowledge().end());
+  if (state_.options.followNumbers) commit.numbers = numbersPast(queue.settledOnes(), now.wall);
   commitBegan_ = now.boot;
   return commit;
 }

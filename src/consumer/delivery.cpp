@@ -19,10 +19,7 @@ Decision Delivery::begin(const Head& head, const Now& now) {
   if (state_.streak().isStopped()) return standDown(now);
   if (state_.streak().isLeftOver()) return CommitFirst{};  // before anything new is recorded in its place
   if (head_.mayHaveCome && wasCommitted()) return dropRepeat();
-  if (const std::string_view why = brokenLimit(message()); !why.empty()) {
-    if (numbers_.isUnknown(message())) return Question{FindsPosition{}};  // its number is past with it
-    return refuse(why, now);
-  }
+  if (const std::string_view why = brokenLimit(message()); !why.empty()) return refuse(why, now);
   if (isRefused() && !state_.histories.isReleased(message().id)) return cannotBeStored(now);
   if (auto turn = findTurn(now)) return *std::move(turn);
   if (state_.histories.isReleased(message().id)) return deadLetterReleased(now);
@@ -138,16 +135,15 @@ bool Delivery::refusedByStore(const MessageId& id, const std::string& why, bool 
 /// Nullopt: it is handled like any other. A number that is skipped and has come all the same needs no skip.
 std::optional<Decision> Delivery::findTurn(const Now& now) {
   using supply::Turn;
-  const Turn turn = numbers_.turnOf(message());
+  const Turn turn = head_.message.standing().turn;
   const bool hasCome = turn == Turn::behind || turn == Turn::conflicting || turn == Turn::reused;
   if (hasCome && isSkip()) return dropRepeat();
   switch (turn) {
     case Turn::any:
     case Turn::next: return std::nullopt;
-    case Turn::unknown: return Question{FindsPosition{}};
-    case Turn::early: numbers_.keep(message(), now); return Settled{false};
+    case Turn::early: return refuse("it comes before its turn, and the store refused to keep it until then", now);
     case Turn::waiting: return dropRepeat();
-    case Turn::crowded: return tooManyWait(now);
+    case Turn::crowded: return tooManyWait();
     case Turn::unreadable: return refuse("its number is not a whole number from 1 to 10^15", now);
     case Turn::conflicting: return refuse("another message waits under its number", now);
     case Turn::reused: return deadLetter("its id waits already, with another body", attemptNumber() - 1, false, now);
@@ -162,18 +158,11 @@ Decision Delivery::dropRepeat() {
   return Settled{false};
 }
 
-/// The missing number may come behind all that wait for it, so GapPolicy::skip gives it up before its time.
-Decision Delivery::tooManyWait(const Now& now) {
+Decision Delivery::tooManyWait() {
   if (!head_.isFirst) return CommitFirst{};
-  const auto gap = numbers_.gapOf(message().group, now);
-  if (!gap && state_.role != Role::total) return GivesBack{now.boot};  // those go before what is left of the group
-  if (!gap) {                                                          // behind suspects they cannot: one more is kept
-    numbers_.keep(message(), now);
-    return Settled{false};
-  }
-  numbers_.tellOf(*gap);
-  if (state_.options.whenGapIsOld == GapPolicy::skip) return GivesUp{*gap};
-  return Ends{numbers_.tooMany(message().group)};
+  return Ends{Error{Errc::gapTooOld, std::to_string(state_.options.maxKept) + " messages of group \"" +
+                                         escaped(message().group.value) + "\" wait for number " +
+                                         std::to_string(head_.message.standing().number)}};
 }
 
 /// The key is looked up separately: it may have been stored meanwhile.
@@ -515,7 +504,7 @@ bool Delivery::isPlain(const Message& message) const {
 
 std::vector<MessagePtr> Delivery::plainOnes(std::span<const MessagePtr> messages) const {
   const auto isNext = [this](const MessagePtr& message) {
-    return isPlain(*message) && numbers_.turnOf(*message) <= supply::Turn::next;
+    return isPlain(*message) && message.standing().turn <= supply::Turn::next;
   };
   const auto end = messages.empty() ? messages.end() : std::find_if_not(messages.begin() + 1, messages.end(), isNext);
   return {messages.begin(), end};
@@ -553,8 +542,10 @@ void Delivery::logEnd(AttemptEnd end, const std::string& why, const Now& now) {
 // --- what comes again where there are no keys
 
 void Delivery::remember(std::span<const MessagePtr> committed) {
-  for (std::size_t i = unacknowledged_.size(); i < committed.size(); ++i)
-    unacknowledged_.emplace_back(committed[i]->id, digestOf(committed[i]->body));
+  std::size_t place = 0;
+  for (const MessagePtr& message : committed)
+    if (!message.standing().isKept && place++ >= unacknowledged_.size())
+      unacknowledged_.emplace_back(message->id, digestOf(message->body));
 }
 
 void Delivery::acknowledged(std::size_t count) {

@@ -31,7 +31,6 @@
 
 #include "base/random.hpp"
 #include "consumer/lane_state.hpp"
-#include "consumer/numbers.hpp"
 #include "tenure/consumer.hpp"
 
 namespace tenure::consuming {
@@ -64,7 +63,7 @@ struct Head {
   bool isSuspect = false;
   bool isNamed = true;       // where each has to be on record by itself: it is
   bool mayHaveCome = false;  // before, as one that was committed and not acknowledged
-  std::size_t place = 0;     // in hand
+  std::size_t place = 0;     // in hand, among those of the source
   bool isCounted = false;    // by a rate limit, when it begins
   bool storeIsAway = false;
 };
@@ -78,11 +77,10 @@ class Delivery {
   struct AdmitsKey {     // in the transaction → admitted
     bool mark = false;   // first a mark before it
   };
-  struct TakesToken {};     // for its start → turned
-  struct FindsPosition {};  // where does its group stand? then begin() again
-  struct AsksOperator {};   // whether it, or its consumer, was let go on → inquired
-  struct Begins {};         // which others does it stand for? → begun
-  struct Gathers {          // its answer, of a handler that answers with values → gathered
+  struct TakesToken {};    // for its start → turned
+  struct AsksOperator {};  // whether it, or its consumer, was let go on → inquired
+  struct Begins {};        // which others does it stand for? → begun
+  struct Gathers {         // its answer, of a handler that answers with values → gathered
     int attempt = 1;
   };
   struct Runs {  // its handler → ran
@@ -92,8 +90,8 @@ class Delivery {
   struct Undoes {};              // takes back what the handler has written since the mark → undone
   using Dies = DeadLetterDraft;  // and the end of its attempts → deadLettered, foundKey
   struct StartsOver {};          // gives the transaction up; then begin() again
-  using Question = std::variant<LooksUpKey, AdmitsKey, TakesToken, FindsPosition, AsksOperator, Begins, Gathers, Runs,
-                                Undoes, Dies, StartsOver>;
+  using Question =
+      std::variant<LooksUpKey, AdmitsKey, TakesToken, AsksOperator, Begins, Gathers, Runs, Undoes, Dies, StartsOver>;
 
   // What becomes of the head.
   struct Settled {  // in the open transaction; `ran`: it has had its run, which stands for those that it coalesced
@@ -108,16 +106,12 @@ class Delivery {
     bool ran = false;
   };
   struct GoesOn {};  // it is looked at again
-  struct GivesUp {   // the numbers before it
-    supply::Gap gap;
-  };
-  struct Ends {  // the term; nullopt: for what troubles it already
+  struct Ends {      // the term; nullopt: for what troubles it already
     std::optional<Error> why{};
   };
-  using Decision = std::variant<Question, Settled, CommitFirst, Waits, GivesBack, GoesOn, GivesUp, Ends>;
+  using Decision = std::variant<Question, Settled, CommitFirst, Waits, GivesBack, GoesOn, Ends>;
 
-  Delivery(LaneState& at, Numbers& numbers, Random random)
-      : state_(at), numbers_(numbers), retryDelays_(at.options, random) {}
+  Delivery(LaneState& at, Random random) : state_(at), retryDelays_(at.options, random) {}
   virtual ~Delivery() = default;
 
   /// The head's turn has come.
@@ -244,7 +238,7 @@ class Delivery {
   Decision cannotBeStored(const Now& now);
   std::optional<Decision> findTurn(const Now& now);
   Decision dropRepeat();
-  Decision tooManyWait(const Now& now);
+  Decision tooManyWait();
   Decision deadLetterReleased(const Now& now);
   Decision standStill(const Now& now);
   Decision standDown(const Now& now);
@@ -273,7 +267,6 @@ class Delivery {
   void recordPostponed(const std::string& why, const Postponements& so, std::chrono::milliseconds wait, const Now& now);
   void logEnd(AttemptEnd end, const std::string& why, const Now& now);
 
-  Numbers& numbers_;
   RetryDelays retryDelays_;
 
   Key key_;

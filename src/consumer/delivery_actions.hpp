@@ -25,7 +25,6 @@ inline Action actionOf(Delivery::Question question, const MessagePtr& of) {
              return Admit{of, how.mark};
            },
            [&](D::TakesToken&) -> Action { return TakeTurn{of->group}; },
-           [&](D::FindsPosition&) -> Action { return Consult{of->group}; },
            [&](D::AsksOperator&) -> Action { return Inquire{}; }, [&](D::Begins&) -> Action { return Begin{of}; },
            [&](D::Gathers& how) -> Action {
              return Gather{of, how.attempt};

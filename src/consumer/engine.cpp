@@ -58,9 +58,11 @@ void Engine::confirm(const std::stop_token& stop) {
     if (store != nullptr && !stop.stop_requested()) store->prepare(stop).value();
 }
 
-/// Of the next term's lanes.
+/// Of the next term's lanes, and of its reader where that writes what comes early.
 void Engine::openStores() {
-  for (std::size_t number = laneStores_.size() + 1; number <= setting_.options.ordering.lanes; ++number)
+  const std::size_t lanes = setting_.options.ordering.lanes;
+  const std::size_t stores = lanes > 0 && setting_.options.followNumbers ? lanes + 1 : lanes;
+  for (std::size_t number = laneStores_.size() + 1; number <= stores; ++number)
     laneStores_.push_back(setting_.store.openLane(static_cast<std::int64_t>(number)));
 }
 
@@ -75,6 +77,9 @@ void Engine::inaugurate(const Term& term) {
   termState_ = {.election = term.identity().election, .token = term.token()};
   notes_ = std::make_shared<Notes>(setting_.options);
   notes_->requestedAt = term.requestedAt();
+  reading_.emplace(setting_.source, setting_.store, setting_.options, setting_.shares, term, setting_.events,
+                   setting_.clock);
+  readersStore_.reset();
   if (hasLanes()) {
     sourceTimer_.reset();
     setting_.source.limitAnswers(&sourceTimer_);
@@ -118,6 +123,8 @@ void Engine::handOver(const Term& term) {
   context_.reset();
   dispatcher_.reset();
   order_.reset();
+  reading_.reset();
+  readersStore_.reset();
   setting_.source.limitAnswers(nullptr);
 }
 
@@ -135,7 +142,6 @@ bool Engine::recover(const Term& term) {
 
 void Engine::open(const Term& term) {
   dispatcher_->trust();
-  dispatcher_->adopt(main_->takeSequenceStates());
   dispatcher_->remember(main_->takeHistories());
   termState_.lastProgress = setting_.clock.now();
   dispatcher_->leave(mainWorker);
@@ -154,9 +160,21 @@ void Engine::open(const Term& term) {
                                                 setting_.shares, setting_.events, setting_.clock);
     lanes_.push_back(std::move(lane));
   }
+  readBesideLanes();
   laneStores_.clear();
   for (const auto& lane : lanes_)
     lane->thread = setting_.threads.start([this, &lane = *lane, term] { work(lane, term); });
+}
+
+void Engine::readBesideLanes() {
+  if (!setting_.options.followNumbers) return;
+  readersStore_ = isSerialized_ ? std::make_unique<SerializedStore>(access_, readersAccess_, setting_.store)
+                                : std::move(laneStores_.back());
+  readersStore_->limitAnswers(&sourceTimer_);
+  reading_->workBeside(
+      {.store = readersStore_.get(),
+       .enter = [this] { return isSerialized_ ? LaneTurns::Hold{} : turns_.enter(Company::beside, readersAccess_); },
+       .passToRead = [this] { return passForReading(); }});
 }
 
 // --- a lane's thread
@@ -240,9 +258,11 @@ bool Engine::read(const Term& term) {
     readLimits();
     const auto stop = stop_.get_token();
     if (const auto done =
-            dispatcher_->mustBeReadAgain() ? readAgain(term) : readOnce(term, setting_.clock.now() + slice, stop);
+            dispatcher_->mustBeReadAgain() ? readAgain(term) : readOnce(setting_.clock.now() + slice, stop);
         !done)
-      sourceFailed(term, done.error());
+      reading_->takeStoresFault() ? storeFailed(term, done.error()) : sourceFailed(term, done.error());
+    else if (const auto since = std::exchange(termState_.storeFailsSince, std::nullopt))
+      tell(OutageEnded{std::chrono::duration_cast<std::chrono::milliseconds>(setting_.clock.now() - *since)});
   }
   if (!stop_.stop_requested()) return true;
   settleDown(term);
@@ -271,66 +291,46 @@ Result<void> Engine::acknowledge() {
   return acknowledged;
 }
 
-Result<void> Engine::readOnce(const Term& term, BootTime until, const std::stop_token& stop) {
+Result<void> Engine::readOnce(BootTime until, const std::stop_token& stop) {
   if (const Result<void> acknowledged = acknowledge(); !acknowledged) return acknowledged;
   if (dispatcher_->wantsLook()) return look(stop);
-  if (const Result<void> watched = watchGaps(term, stop); !watched) return watched;
+  reading_->tellOfGaps();
+  if (const Result<void> given = giveUpOldGaps(stop); !given) return given;
   if (!dispatcher_->wantsMore()) {
     dispatcher_->await(until, stop);
     const SerialAccess::Pass pass = passForReading();
     return setting_.source.tend();
   }
   const bool onlyLooks = readsInTurn() && !dispatcher_->isAtRest();
-  Result<std::vector<Message>> messages = fetch(onlyLooks ? onlyLook : until, stop);
-  if (!messages) return messages.error();
-  if (!messages->empty())
-    dispatcher_->receive(std::move(*messages));
-  else if (onlyLooks)
-    dispatcher_->await(setting_.clock.now() + lookInterval, stop);
+  Result<supply::Arrivals> arrivals = fetch(onlyLooks ? onlyLook : until, stop);
+  if (!arrivals) return arrivals.error();
+  const bool isDry = arrivals->isDry;
+  dispatcher_->receive(std::move(*arrivals));
+  if (isDry && onlyLooks) dispatcher_->await(setting_.clock.now() + lookInterval, stop);
   return {};
 }
 
 Result<void> Engine::look(const std::stop_token& stop) {
   dispatcher_->beginLook();
   while (dispatcher_->room() > 0) {
-    const SerialAccess::Pass pass = passForReading();
-    Result<std::vector<Message>> messages = setting_.source.fetch(dispatcher_->room(), onlyLook, stop);
-    if (!messages) return messages.error();
-    if (messages->empty()) break;
-    dispatcher_->receive(std::move(*messages));
+    Result<supply::Arrivals> arrivals = reading_->fetch(dispatcher_->room(), onlyLook, stop);
+    if (!arrivals) return arrivals.error();
+    if (arrivals->isDry) break;
+    dispatcher_->receive(std::move(*arrivals));
   }
   dispatcher_->endLook();
   return {};
 }
 
-/// One for all groups that no lane has. What is to be done about a gap is a lane's.
-Result<void> Engine::watchGaps(const Term& term, const std::stop_token& stop) {
-  if (!setting_.options.followNumbers) return {};
-  const Duration pace = std::clamp<Duration>(setting_.options.gapLimit / 10, 10ms, 1s);
-  if (setting_.clock.now() >= termState_.nextTelling) {
-    const Emitter emit(setting_.events, setting_.clock, term.identity().election);
-    for (const supply::Gap& gap : dispatcher_->tellOfGaps(setting_.clock.wallNow(), setting_.options.gapLimit))
-      emit(GapFound{gap.group.value, gap.first, gap.waiting, gap.age}, term.token());
-    termState_.nextTelling = setting_.clock.now() + pace;
-  }
-  if (setting_.options.whenGapIsOld == GapPolicy::wait || setting_.clock.now() < termState_.nextGapCheck) return {};
-  const Result<bool> dry = isDry(stop);
-  if (!dry) return dry.error();
-  if (!*dry) return {};  // asked again soon: the moment may be short
-  dispatcher_->visitGaps(setting_.clock.wallNow(), setting_.options.gapLimit);
-  termState_.nextGapCheck = setting_.clock.now() + pace;
-  return {};
-}
-
-/// Whether the source has no more messages. Nothing is in work that would make the source hold some back.
-Result<bool> Engine::isDry(const std::stop_token& stop) {
-  if (!dispatcher_->isEmpty()) return false;
-  const SerialAccess::Pass pass = passForReading();
-  Result<std::vector<Message>> messages = setting_.source.fetch(dispatcher_->room(), onlyLook, stop);
-  if (!messages) return messages.error();
-  const bool dry = messages->empty() && !stop.stop_requested();
-  if (!messages->empty()) dispatcher_->receive(std::move(*messages));
-  return dry;
+/// Where the source has no message, and none is in work that would make it hold some back.
+Result<void> Engine::giveUpOldGaps(const std::stop_token& stop) {
+  if (!setting_.options.followNumbers || setting_.options.whenGapIsOld == GapPolicy::wait) return {};
+  if (!dispatcher_->isEmpty() || !reading_->mayGiveUp()) return {};
+  Result<supply::Arrivals> arrivals = fetch(onlyLook, stop);
+  if (!arrivals) return arrivals.error();
+  const bool isDry = arrivals->isDry && !stop.stop_requested();
+  dispatcher_->receive(std::move(*arrivals));
+  return isDry ? reading_->giveUpOldGaps() : Result<void>{};
 }
 
 /// Of some that were stood for the dispatcher knows too little to have them run.
@@ -345,8 +345,10 @@ Result<void> Engine::readAgain(const Term& term) {
   dispatcher_->clear();
   const SerialAccess::Pass pass = passForReading();
   const Result<void> attached = setting_.source.attach(term);
-  if (attached) dispatcher_->close(false);
-  return attached;
+  if (!attached) return attached;
+  reading_->attached();
+  dispatcher_->close(false);
+  return {};
 }
 
 /// Lanes finish what they hold, and take nothing more. False: a lane still holds messages, because the term ends or the
@@ -363,12 +365,11 @@ Result<bool> Engine::awaitRest(const Term& term, const std::function<Result<void
   return true;
 }
 
-Result<std::vector<Message>> Engine::fetch(BootTime until, const std::stop_token& stop) {
+Result<supply::Arrivals> Engine::fetch(BootTime until, const std::stop_token& stop) {
   std::stop_source& interrupt = dispatcher_->interrupt();
   const std::stop_callback leaving(stop, [&interrupt] { interrupt.request_stop(); });
   if (const auto due = dispatcher_->nextDue(); due && readsInTurn()) until = std::min(until, *due);
-  const SerialAccess::Pass pass = passForReading();
-  return setting_.source.fetch(dispatcher_->room(), until, interrupt.get_token());
+  return reading_->fetch(dispatcher_->room(), until, interrupt.get_token());
 }
 
 /// Attaches the source anew, which delivers again what was not acknowledged. While the election is paused the error is
@@ -408,6 +409,7 @@ void Engine::sourceFailed(const Term& term, const Error& error) {
     term.reportProgress();
     const SerialAccess::Pass pass = passForReading();
     const Result<void> attached = setting_.source.attach(term);
+    if (attached) reading_->attached();
     if (attached) break;
     trouble = attached.error();
     if (!isTransient(trouble)) throw EndTerm(reasonOf(trouble), trouble);
@@ -417,6 +419,21 @@ void Engine::sourceFailed(const Term& term, const Error& error) {
   sourceIsLongAway_ = false;
   dispatcher_->close(false);
   tell(OutageEnded{std::chrono::duration_cast<std::chrono::milliseconds>(setting_.clock.now() - began)});
+}
+
+/// The store took no early messages, or told of none: again in a moment.
+void Engine::storeFailed(const Term& term, const Error& error) {
+  const bool mayPass = isTransient(error) || error.is(Errc::transactionConflict);
+  if (!mayPass) throw EndTerm(reasonOf(error), error);
+  const BootTime now = setting_.clock.now();
+  if (!termState_.storeFailsSince) tell(OutageBegan{error.message()});
+  const BootTime since = termState_.storeFailsSince.value_or(now);
+  termState_.storeFailsSince = since;
+  if (now - since >= setting_.options.outageLimit) {
+    if (!term.hasRelief()) giveUp(error);
+    term.seekRelief();
+  }
+  setting_.clock.waitUntil(now + 20ms, stop_.get_token());
 }
 
 /// Keeps the error until the election is resumed. The outage counts from then on.

@@ -37,6 +37,7 @@
 #include <vector>
 
 #include "consumer/lane_runner.hpp"
+#include "consumer/reading.hpp"
 #include "consumer/serialized_store.hpp"
 #include "consumer/shared_dispatcher.hpp"
 #include "consumer/total_order.hpp"
@@ -74,6 +75,11 @@ class Engine final : public ILeaderCareer {
    private:
     Engine& engine_;
   };
+  /// Of the store, which the reader waits for.
+  class StoreAccess final : public IAccessWatch {
+   public:
+    void waitsForStore(bool) noexcept override {}
+  };
   /// Settings that all workers of a term share.
   struct Setting {
     IMessageSource& source;
@@ -107,28 +113,28 @@ class Engine final : public ILeaderCareer {
     bool recovered = false;
     BootTime lastProgress{};
     std::optional<std::uint64_t> limitsSeen{};
-    BootTime nextTelling{};
-    BootTime nextGapCheck{};
-    std::optional<Error> sourceTrouble{};  // met while paused: dealt with when work goes on
+    std::optional<BootTime> storeFailsSince{};  // for the reader
+    std::optional<Error> sourceTrouble{};       // met while paused: dealt with when work goes on
   };
 
   bool hasLanes() const noexcept { return setting_.options.ordering.lanes > 0; }
   void openStores();
   bool recover(const Term& term);
   void open(const Term& term);
+  void readBesideLanes();
   void work(LaneThread& lane, const Term& term) noexcept;
   void fail(std::exception_ptr why) noexcept;
   bool read(const Term& term);
   void restWithLanes(const Term& term);
   Result<void> acknowledge();
-  Result<void> readOnce(const Term& term, BootTime until, const std::stop_token& stop);
+  Result<void> readOnce(BootTime until, const std::stop_token& stop);
   Result<void> look(const std::stop_token& stop);
-  Result<void> watchGaps(const Term& term, const std::stop_token& stop);
-  Result<bool> isDry(const std::stop_token& stop);
+  Result<void> giveUpOldGaps(const std::stop_token& stop);
   Result<void> readAgain(const Term& term);
   Result<bool> awaitRest(const Term& term, const std::function<Result<void>()>& each);
-  Result<std::vector<Message>> fetch(BootTime until, const std::stop_token& stop);
+  Result<supply::Arrivals> fetch(BootTime until, const std::stop_token& stop);
   void sourceFailed(const Term& term, const Error& error);
+  void storeFailed(const Term& term, const Error& error);
   void postpone(const Error& error);
   /// Ends the term: no thread may wait for answers any longer.
   [[noreturn]] void giveUp(const Error& error);
@@ -157,6 +163,9 @@ class Engine final : public ILeaderCareer {
   std::optional<LaneRunner> main_;
   LaneTurns turns_;
   SerialAccess access_;  // a lane that was not handed over may still be behind it
+  StoreAccess readersAccess_;
+  std::unique_ptr<IFencedStore> readersStore_;  // beside lanes, where numbers are followed
+  std::optional<Reading> reading_;
   std::vector<std::unique_ptr<LaneThread>> lanes_;
   bool isSerialized_ = false;  // the store is used by one at a time
   std::stop_source stop_;

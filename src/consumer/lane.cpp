@@ -16,20 +16,19 @@ constexpr std::chrono::milliseconds softLimitPause{20};
 constexpr std::size_t leastReadAhead = 32;
 constexpr std::chrono::seconds tendingPace{1};
 
-std::unique_ptr<Delivery> deliveryOf(LaneState& state, Numbers& numbers, Random random) {
-  if (state.takesFirst()) return std::make_unique<TakenDelivery>(state, numbers, random);
-  return std::make_unique<Delivery>(state, numbers, random);
+std::unique_ptr<Delivery> deliveryOf(LaneState& state, Random random) {
+  if (state.takesFirst()) return std::make_unique<TakenDelivery>(state, random);
+  return std::make_unique<Delivery>(state, random);
 }
 
 }  // namespace
 
 Lane::Lane(const ConsumerOptions& options, Random random, const Setup& setup)
     : state_(options, setup.role, setup.together, setup.token, setup.notes, setup.takesSkips, setup.answers),
-      numbers_(state_),
       outages_(state_, random.fork()),
       sweeper_(state_),
       inWork_(state_),
-      delivery_(deliveryOf(state_, numbers_, random.fork())),
+      delivery_(deliveryOf(state_, random.fork())),
       committer_(state_) {
   if (state_.role != Role::lane) return;
   termState_.attached = true;
@@ -83,7 +82,6 @@ Action Lane::proceed(const Now& now) {
   if (now.boot < notBefore()) return waitFor(notBefore(), now);
   if (!now.mayBegin) return waitFor(now.boot + softLimitPause, now);
   if (!termState_.attached) return attach();
-  if (auto tending = tendGroups(now)) return *std::move(tending);
   if (inWork_.isUnread()) return take(room(), onlyLook);  // before the first message of a term begins
   const Duration slice = std::max<Duration>(state_.options.idleWait, 20ms);
   if (queue_.settled() == 0 && now.boot - sliceBegan_ >= slice) return over(true);
@@ -96,7 +94,7 @@ Action Lane::proceed(const Now& now) {
 }
 
 Return Lane::over(bool again) const {
-  const bool hasAny = queue_.size() > 0 || delivery_->hasTaken() || parkUntil_ || (expects_ && numbers_.hasReady());
+  const bool hasAny = queue_.size() > 0 || delivery_->hasTaken() || parkUntil_;
   const bool mayGoOn = termState_.attached && committer_.isOutcomeKnown() && !inWork_.isUnread() &&
                        inWork_.isDeclared() && inWork_.coversFront();
   return {.again = again, .isIdle = !hasAny && mayGoOn, .isClosed = !inWork_.isOpen(), .isAtRest = isAtRest()};
@@ -145,23 +143,6 @@ bool Lane::tendsMeanwhile(const Now& now) const noexcept {
   return state_.role != Role::lane && termState_.attached && !hasOpenWork() && now.mayBegin && isThere;
 }
 
-/// Suspects are dealt with before: they are the first in hand, and nothing may come to stand before them.
-std::optional<Action> Lane::tendGroups(const Now& now) {
-  if (!numbers_.areFollowed() || queue_.settled() > 0 || queue_.suspects() > 0) return std::nullopt;
-  Numbers::Tending tending = numbers_.tend({.atMost = inWork_.limit(),
-                                            .isScanned = !inWork_.isUnread(),
-                                            .mayStillCome = !supply_.dry || queue_.size() > 0,
-                                            .expects = expects_},
-                                           now);
-  if (auto* load = std::get_if<Load>(&tending)) return std::move(*load);
-  if (const auto* error = std::get_if<Error>(&tending)) return quit(*error);
-  if (const auto* giveUp = std::get_if<Numbers::GiveUp>(&tending)) {
-    numbers_.skip(giveUp->gap, now);
-    return commit(now);
-  }
-  return std::nullopt;
-}
-
 std::optional<Action> Lane::sweepStep(const Now& now) {
   if (queue_.settled() > 0) return std::nullopt;
   auto step = sweeper_.step(supply_.dry && queue_.size() == 0, now);
@@ -173,10 +154,9 @@ std::optional<Action> Lane::sweepStep(const Now& now) {
 
 // --- the term's first steps
 
-Action Lane::onRecalled(const ConsumerState& left, const Now& now, std::vector<NumberedGroup> groups) {
+Action Lane::onRecalled(const ConsumerState& left, const Now& now) {
   outages_.wentWell(Side::store, now);
   termState_.recalled = true;
-  numbers_.restore(std::move(groups));
   inWork_.restore(left);
   if (state_.role == Role::lane) return proceed(now);
   const ConsumerFacts& facts = left.facts;
@@ -184,13 +164,7 @@ Action Lane::onRecalled(const ConsumerState& left, const Now& now, std::vector<N
   state_.streak().restore(facts.streak);
   if (state_.streak().isStopped()) state_.tell(ConsumerStopped{facts.streak->deaths, facts.streak->lastReason});
   for (const AttemptRecord& attempt : left.attempts) state_.histories.put(attempt);
-  expects_ = inWork_.expects();
   return proceed(now);
-}
-
-Action Lane::onConsulted(const Consult& asked, const GroupTurn& turn, const Now& now) {
-  numbers_.consulted(asked.group, turn);
-  return wentWell(now);
 }
 
 // --- what comes
@@ -208,7 +182,7 @@ bool Lane::wantsMessages() const noexcept {
 /// before it, of other groups as well; and only plain messages.
 std::size_t Lane::wantsAhead(const Now& now) const noexcept {
   constexpr std::size_t leastWorth = 4;
-  const bool isPlain = !state_.takesFirst() && !state_.together && !state_.coalesces() && !numbers_.areFollowed();
+  const bool isPlain = !state_.takesFirst() && !state_.together && !state_.coalesces() && !state_.options.followNumbers;
   if (state_.role != Role::lane || !isPlain || supply_.areCounted || supply_.dry) return 0;
   if (phase_ != Phase::executing || now.stopAsked || !now.mayBegin || outages_.any()) return 0;
   const std::size_t ahead = committer_.ahead();
@@ -223,21 +197,18 @@ Action Lane::takeAheadOrCommit(const Now& now) {
 std::size_t Lane::room() const noexcept {
   const std::size_t limit = inWork_.limit();
   if (state_.role == Role::lane) return limit - std::min(queue_.settled(), limit);
-  const std::size_t room = queue_.held() + limit + std::max(limit, leastReadAhead);
+  const std::size_t room = limit + std::max(limit, leastReadAhead);
   return room - std::min(room - 1, queue_.size());
 }
 
 Action Lane::take(std::size_t max, BootTime until) {
-  Take take{max, until, delivery_->whoseRunIsOver(), std::nullopt};
-  if (state_.role != Role::total && mayRelease()) take.released = groupStates();
-  return take;
+  return Take{max, until, delivery_->whoseRunIsOver(), state_.role != Role::total && mayRelease()};
 }
 
 Action Lane::onTaken(Assignment assignment, const Now& now) {
   if (assignment.asked) outages_.wentWell(Side::source, now);
   state_.histories.know(std::move(assignment.histories));
   for (MessageHeldBack& other : assignment.heldBack) state_.tell(std::move(other));
-  numbers_.onTaken(assignment);
   supply_.areCounted = assignment.areCounted;
   supply_.mayReadOn = assignment.mayReadOn;
   if (state_.role == Role::lane && assignment.areCounted) delivery_->bringTokens(assignment.messages);
@@ -248,10 +219,10 @@ Action Lane::onTaken(Assignment assignment, const Now& now) {
     supply_.dry = assignment.dry;
     sweeper_.mayGoOn();
   }
-  queue_.add(std::move(assignment.messages));
+  queue_.add(std::move(assignment.messages), assignment.standings);
   inWork_.onArrived(queue_);
   if (assignment.scan && inWork_.isUnread()) return scanned(*assignment.scan, now);
-  if (queue_.size() == 0 && !inWork_.isUnread() && !numbers_.isVisiting()) return emptied(now);
+  if (queue_.size() == 0 && !inWork_.isUnread()) return emptied(now);
   if (queue_.settled() > 0 && queue_.settled() == queue_.size()) state_.pendingWrites.ends = true;
   return proceed(now);
 }
@@ -273,29 +244,17 @@ Action Lane::emptied(const Now& now) {
   return over(state_.options.idleWait > 0ms && !now.stopAsked);
 }
 
-Action Lane::onLoaded(const supply::Ready& ready, std::vector<Message> messages, std::vector<MessageHistory> histories,
-                      const Now& now) {
-  outages_.wentWell(Side::store, now);
-  state_.histories.know(std::move(histories));
-  numbers_.loaded(ready);
-  if (state_.role == Role::lane && supply_.areCounted) delivery_->bringTokens(messages);
-  queue_.addKept(std::move(messages));
-  if (state_.role == Role::lane && !state_.takesFirst()) queue_.setStartable(0);  // they are on no record
-  inWork_.onArrived(queue_);
-  return proceed(now);
-}
-
 // --- the head
 
 Head Lane::headOf(const Now& now) const {
   Head head{.isFirst = queue_.settled() == 0,
             .isNamed = queue_.startable() > 0,
-            .mayHaveCome = queue_.held() == 0 && delivery_->remembersAny(),
-            .place = queue_.settled(),
             .isCounted = state_.role == Role::total ? now.isLimited : supply_.areCounted,
             .storeIsAway = outages_.storeIsAway()};
   if (queue_.settled() + queue_.joined() >= queue_.size()) return head;
   head.message = queue_.head();
+  head.mayHaveCome = delivery_->remembersAny() && isOfSource(head.message);
+  if (head.mayHaveCome) head.place = queue_.settledOfSource();
   // A message that a process has died of already is charged before it begins, however many suspects there are.
   head.isSuspect = queue_.isSuspect() && (!queue_.narrows() || state_.histories.hasDied(head.message->id));
   return head;
@@ -322,10 +281,6 @@ Action Lane::decide(Delivery::Decision decision, const Now& now) {
                          [&](Delivery::Waits& waits) { return waitFor(waits.until, now); },
                          [&](Delivery::GivesBack& how) { return giveBack(how, now); },
                          [&](Delivery::GoesOn&) { return proceed(now); },
-                         [&](Delivery::GivesUp& givesUp) {
-                           numbers_.skip(givesUp.gap, now);
-                           return commit(now);
-                         },
                          [&](Delivery::Ends& ends) { return quit(ends.why.value_or(trouble_)); }},
                     decision);
 }
@@ -342,7 +297,6 @@ Action Lane::giveBack(const Delivery::GivesBack& how, const Now& now) {
 Action Lane::settle(bool ran, bool wasDeadLettered, const Now& now) {
   delivery_->settle(ran, wasDeadLettered);
   if (delivery_->hasTaken()) return commit(now);
-  numbers_.settle(*queue_.head(), now);
   queue_.settle();
   return proceed(now);
 }
@@ -367,8 +321,8 @@ std::vector<MessagePtr> Lane::startable(const Now& now) const {
                        queue_.settled() > 0 || queue_.size() == 0 || queue_.apart() > 1 || headOf(now).isCounted ||
                        state_.role == Role::recovery || outages_.any() || delivery_->remembersAny();
   if (isAlone) return {};
-  const std::size_t end = queue_.held() > 0 ? queue_.held() : queue_.size();
-  return delivery_->plainOnes(queue_.messages().first(std::min({queue_.startable(), committer_.size() + ahead_, end})));
+  return delivery_->plainOnes(
+      queue_.messages().first(std::min({queue_.startable(), committer_.size() + ahead_, queue_.size()})));
 }
 
 Action Lane::onStale(const Now&) {
@@ -595,8 +549,7 @@ Action Lane::quit(const Error& error) {
 bool Lane::joins(const Now& now) const {
   const std::size_t taken = queue_.settled() + queue_.joined();
   if (!state_.together || taken < queue_.apart() || queue_.areAlone() || taken >= queue_.size()) return false;
-  if (queue_.held() > 0 && taken >= queue_.held()) return false;
-  if (numbers_.turnOf(*queue_.head()) > supply::Turn::next) return false;
+  if (queue_.head().standing().turn > supply::Turn::next) return false;
   const std::size_t most = std::min({queue_.startable(), committer_.size(), queue_.size()});
   if (taken >= most || now.transactionIsFull) return false;
   const bool lonely = queue_.joined() == 0 && most - taken < 2;
@@ -613,9 +566,7 @@ Action Lane::join(const Now& now) {
   return Admit{queue_.head(), false};
 }
 
-/// The head's number is past for the message behind it.
 Action Lane::joinHead(const Now& now) {
-  numbers_.settle(*queue_.head(), now);
   queue_.join();
   state_.log.began(now.wall);
   return joinOrRun(now);
@@ -664,26 +615,23 @@ Action Lane::commit(const Now& now) {
   const bool cameHome =
       queue_.settled() == 0 && !pendingWrites.charges && (pendingWrites.record || pendingWrites.cleared);
   const bool leaves = phase_ == Phase::leaving || now.stopAsked;
-  Commit commit =
-      committer_.close(queue_,
-                       inWork_.next(queue_, {.closes = leaves || state_.takesFirst() || headWaits(now),
-                                             .cameHome = cameHome,
-                                             .batch = committer_.size() + (state_.answers ? ahead_ : 0),
-                                             .elsewhere = pendingWrites.leavesSuccessors || numbers_.readies()}),
-                       sweeper_.toWrite(), now);
+  Commit commit = committer_.close(queue_,
+                                   inWork_.next(queue_, {.closes = leaves || state_.takesFirst() || headWaits(now),
+                                                         .cameHome = cameHome,
+                                                         .batch = committer_.size() + (state_.answers ? ahead_ : 0),
+                                                         .elsewhere = pendingWrites.leavesSuccessors}),
+                                   sweeper_.toWrite(), now);
   commit.undo = delivery_->leavesMark();
-  commit.numbers = numbers_.writes();
   return commit;
 }
 
 Action Lane::on(Done<Commit>, const Now& now) {
   outages_.wentWell(Side::store, now);
-  const bool acknowledges = queue_.settled() > 0 && queue_.held() == 0;
+  const bool acknowledges = queue_.settled() > 0;
   committer_.committed(queue_, now);
   noteRecord(now);
   sweeper_.written();
   report(now);
-  numbers_.committed();
   inWork_.committed(committer_.entry(), queue_);
   supply_.topped = false;
   if (!acknowledges) return leaveQueue({}, now);
@@ -722,7 +670,7 @@ Action Lane::onAcknowledged(Receipt receipt, const Now& now) {
 }
 
 Action Lane::leaveQueue(Receipt receipt, const Now& now) {
-  if (queue_.held() == 0) delivery_->acknowledged(queue_.settled());
+  if (delivery_->remembersAny()) delivery_->acknowledged(queue_.settledOfSource());
   if (!state_.pendingWrites.takes)
     for (const MessagePtr& message : queue_.settledOnes()) delivery_->takeTokens({&message->id, 1});
   queue_.leave();
@@ -739,36 +687,22 @@ Action Lane::leaveQueue(Receipt receipt, const Now& now) {
       queue_.addSuccessors(std::move(receipt.successors));
     }
   }
-  if (state_.role != Role::total && phase_ == Phase::executing && mayRelease()) return Release{groupStates()};
+  if (state_.role != Role::total && phase_ == Phase::executing && mayRelease()) return Release{};
   return proceed(now);
 }
 
-/// A lane keeps a group while loaded kept messages are in hand: the scheduler does not know of them.
-bool Lane::mayRelease() const noexcept {
-  if (delivery_->hasTaken()) return false;  // its group waits until its handler is done
-  return !numbers_.areFollowed() || state_.role == Role::recovery ||
-         (queue_.settled() == 0 && queue_.held() == 0 && !numbers_.isVisiting());
-}
-
-std::vector<supply::SequenceState> Lane::groupStates() {
-  if (state_.role != Role::lane) return {};
-  return numbers_.giveUpAll([this](const GroupId& group) {
-    return std::ranges::any_of(queue_.messages(), [&](const MessagePtr& message) { return message->group == group; });
-  });
-}
-
-std::vector<supply::SequenceState> Lane::takeSequenceStates() {
-  return numbers_.giveUpAll([](const GroupId&) { return false; });
-}
+/// The group of a taken message waits until its handler is done.
+bool Lane::mayRelease() const noexcept { return !delivery_->hasTaken(); }
 
 Park Lane::park() {
   Park park{.parked = {.messages = {}, .group = queue_.head()->group},
             .until = *std::exchange(parkUntil_, std::nullopt)};
-  const LaneQueue::Group group = queue_.takeGroup();
-  for (const MessagePtr& message : group.fromSource) park.parked.messages.push_back(*message);
-  for (const MessageId& id : group.ids) park.parked.histories.push_back(state_.histories.take(id));
-  park.parked.unbegun = delivery_->takeTokens(group.ids);
-  park.parked.sequence = numbers_.giveUp(park.parked.group);
+  const std::vector<MessagePtr> group = queue_.takeGroup();
+  for (const MessagePtr& message : group) {
+    park.parked.messages.push_back(*message);
+    park.parked.histories.push_back(state_.histories.take(message->id));
+    park.parked.unbegun += delivery_->takeTokens({&message->id, 1});
+  }
   delivery_->forgetCharge();
   return park;
 }
@@ -779,7 +713,6 @@ void Lane::forgetTransaction() noexcept {
   joining_ = false;
   delivery_->forgetTransaction();
   committer_.forget();
-  numbers_.undone();
 }
 
 Action Lane::onResolved(CommitFate fate, const Now& now) {

@@ -30,7 +30,6 @@
 #include "consumer/in_work_record.hpp"
 #include "consumer/lane_queue.hpp"
 #include "consumer/lane_state.hpp"
-#include "consumer/numbers.hpp"
 #include "consumer/outages.hpp"
 #include "consumer/sweeper.hpp"
 #include "consumer/taken_delivery.hpp"
@@ -88,11 +87,7 @@ class Lane {
   }
   /// To a Claim: the queue could not be asked which one it is.
   Action onUnidentified(const Error& error, const Now& now) { return sourceFailed(error, now); }
-  /// `groups`: those of which messages wait for a number.
-  Action onRecalled(const ConsumerState& left, const Now& now, std::vector<NumberedGroup> groups = {});
-  Action onConsulted(const Consult& asked, const GroupTurn& turn, const Now& now);
-  Action onLoaded(const supply::Ready& ready, std::vector<Message> messages, std::vector<MessageHistory> histories,
-                  const Now& now);
+  Action onRecalled(const ConsumerState& left, const Now& now);
   Action onTaken(Assignment assignment, const Now& now);
   Action onTurned(std::optional<BootTime> heldUntil, const Now& now) {
     return decide(delivery_->turned(heldUntil, now), now);
@@ -139,8 +134,6 @@ class Lane {
   std::size_t batch() const noexcept { return committer_.size(); }
   /// At most once: a message is acknowledged, and its handler has not ended.
   bool hasTaken() const noexcept { return delivery_->hasTaken(); }
-  /// Before the lanes begin: where all groups stand.
-  std::vector<supply::SequenceState> takeSequenceStates();
   /// Histories of suspects that the source has not delivered again since it was attached anew.
   std::vector<MessageHistory> takeHistories() { return state_.histories.takeAll(); }
   /// Events since the last call; a transaction's events are told when it is durable.
@@ -173,7 +166,6 @@ class Lane {
   bool tendsMeanwhile(const Now& now) const noexcept;
   /// A transaction has messages in it, or its outcome is not known.
   bool hasOpenWork() const noexcept;
-  std::optional<Action> tendGroups(const Now& now);
   std::optional<Action> sweepStep(const Now& now);
   bool wantsMessages() const noexcept;
   std::size_t wantsAhead(const Now& now) const noexcept;
@@ -191,7 +183,6 @@ class Lane {
   void noteRecord(const Now& now);
   void report(const Now& now);
   Action leaveQueue(Receipt receipt, const Now& now);
-  std::vector<supply::SequenceState> groupStates();
   bool mayRelease() const noexcept;
   Park park();
   void forgetTransaction() noexcept;
@@ -215,6 +206,7 @@ class Lane {
   Action goOn(const Failed<HandleTogether>& failed, const Now& now) { return handlerFailed(failed.error, now); }
   Action goOn(const Failed<Commit>& failed, const Now& now);
   Action goOn(const Failed<Resolve>& failed, const Now& now);
+  Action goOn(const Failed<Sort>& failed, const Now& now) { return sideStepFailed(failed.error, now); }
   Action goOn(const Failed<Declare>& failed, const Now& now) { return sideStepFailed(failed.error, now); }
   Action goOn(const Failed<Prune>& failed, const Now& now) { return sideStepFailed(failed.error, now); }
   Action goOn(const Failed<PruneLog>& failed, const Now& now) { return sideStepFailed(failed.error, now); }
@@ -238,7 +230,6 @@ class Lane {
 
   LaneState state_;
   LaneQueue queue_;
-  Numbers numbers_;
   Outages outages_;
   Sweeper sweeper_;
   InWorkRecord inWork_;
@@ -253,7 +244,6 @@ class Lane {
   bool joining_ = false;  // the head is admitted to be handled with others
   bool repeats_ = false;  // whatever became of it: a pruning goes on in its next pass, a declaration is made again
   bool toldOfHorizon_ = false;  // once a term is enough
-  bool expects_ = false;        // an earlier term may have died of something
   BootTime sliceBegan_{};
   BootTime nextTend_{};
   std::optional<BootTime> parkUntil_;  // the head, when the transaction is over

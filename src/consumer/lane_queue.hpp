@@ -1,7 +1,6 @@
 /// The messages that a lane has in hand, in order, and how far each part has come. Pure.
 ///
 ///   ├─ settled ─┼─ joined ─┼─ head … ─────────────────────┤
-///   ├─ held ─────┤ kept in the store: the source knows nothing of them
 ///   ├─ apart ──┤   come one by one
 ///   ├─ suspects ─────┤  an earlier term may have died of them: each is alone in its transaction, or they are
 ///                       narrowed down first, and share transactions like any others
@@ -21,6 +20,9 @@
 
 namespace tenure::consuming {
 
+/// The source delivers it again unless it is acknowledged.
+inline bool isOfSource(const MessagePtr& message) noexcept { return !message.standing().isKept; }
+
 class LaneQueue {
  public:
   std::span<const MessagePtr> messages() const noexcept { return std::span{messages_}.subspan(first_); }
@@ -30,7 +32,10 @@ class LaneQueue {
   std::size_t size() const noexcept { return messages_.size() - first_; }
   std::size_t settled() const noexcept { return settled_; }
   std::size_t joined() const noexcept { return joined_; }
-  std::size_t held() const noexcept { return held_; }
+  /// Of the settled ones.
+  std::size_t settledOfSource() const noexcept {
+    return static_cast<std::size_t>(std::ranges::count_if(settledOnes(), isOfSource));
+  }
   std::size_t apart() const noexcept { return apart_; }
   std::size_t suspects() const noexcept { return suspects_; }
   std::size_t startable() const noexcept { return startable_; }
@@ -40,19 +45,12 @@ class LaneQueue {
 
   // Messages that come.
 
-  void add(std::vector<Message> messages) {
+  /// `standings`: one for each message, or none.
+  void add(std::vector<Message> messages, std::span<const supply::Standing> standings = {}) {
     if (first_ * 2 >= messages_.size()) compact();  // a long one is not moved for a few
     messages_.reserve(messages_.size() + messages.size());
-    for (Message& message : messages) messages_.push_back(sealed(std::move(message)));
-  }
-  /// Kept ones, behind those that are held already.
-  void addKept(std::vector<Message> messages) {
-    TENURE_ASSERT(settled_ == 0 && joined_ == 0);
-    const auto place = messages_.begin() + static_cast<std::ptrdiff_t>(first_ + held_);
-    held_ += messages.size();
-    std::vector<MessagePtr> kept;
-    for (Message& message : messages) kept.push_back(sealed(std::move(message)));
-    messages_.insert(place, kept.begin(), kept.end());
+    for (std::size_t i = 0; i < messages.size(); ++i)
+      messages_.push_back(sealed(std::move(messages[i]), standings.empty() ? supply::Standing{} : standings[i]));
   }
   /// The places of dropped messages are taken by those for which they stood.
   void addSuccessors(std::vector<Message> successors) {
@@ -63,11 +61,17 @@ class LaneQueue {
       messages_.insert(place, sealed(std::move(successor)));
     }
   }
-  /// A source delivers again in order, so what was in work is at its front.
+  /// A source delivers again in order, so what was in work is at its front, with kept messages between and behind it.
   void findSuspects(const SuspectScan& scan) {
-    for (std::size_t i = 0; i < size(); ++i)
-      if (scan.named.contains(messages()[i]->id)) suspects_ = i + 1;
-    if (scan.first > 0) suspects_ = std::max(suspects_, std::min(held_ + scan.first, size()));
+    std::size_t ofSource = scan.first;
+    std::size_t kept = scan.first;
+    for (std::size_t i = 0; i < size(); ++i) {
+      const bool isKept = messages()[i].standing().isKept;
+      std::size_t& left = isKept ? kept : ofSource;
+      const bool isFirst = left > 0 && (!isKept || suspects_ == i);
+      if (isFirst || scan.named.contains(messages()[i]->id)) suspects_ = i + 1;
+      left -= left > 0 ? 1 : 0;
+    }
   }
   void suspectAll() noexcept {
     suspects_ = size();
@@ -90,7 +94,6 @@ class LaneQueue {
   void separate() noexcept { apart_ = settled_ + joined_; }
   /// The settled messages leave; how many suspects are left is for setSuspects().
   void leave() noexcept {
-    held_ -= std::min(held_, settled_);
     apart_ -= std::min(apart_, settled_);
     for (std::size_t i = 0; i < settled_; ++i) messages_[first_ + i].reset();
     first_ += settled_;
@@ -98,30 +101,24 @@ class LaneQueue {
 
   // Messages that go.
 
-  /// Drops the messages that came from the source: they will come again.
-  void drop() {
-    compact();
-    messages_.resize(held_);
+  /// Drops all messages: they will come again.
+  void drop() noexcept {
+    messages_.clear();
+    first_ = 0;
   }
-  struct Group {
-    std::vector<MessagePtr> fromSource;
-    std::vector<MessageId> ids;  // and of those that were kept
-  };
   /// The head and what follows it in its group.
-  Group takeGroup() {
+  std::vector<MessagePtr> takeGroup() {
     TENURE_ASSERT(settled_ == 0);
     const MessagePtr first = head();
-    Group group;
+    std::vector<MessagePtr> group;
     LaneQueue stays;
     stays.narrows_ = narrows_;
     for (std::size_t i = 0; i < size(); ++i) {
       const MessagePtr& message = messages()[i];
       if (first->group.value.empty() ? i == 0 : message->group == first->group) {
-        group.ids.push_back(message->id);
-        if (i >= held_) group.fromSource.push_back(message);
+        group.push_back(message);
         continue;
       }
-      if (i < held_) ++stays.held_;
       if (i < startable_) ++stays.startable_;
       if (i < suspects_) ++stays.suspects_;
       if (i < apart_) ++stays.apart_;
@@ -140,7 +137,6 @@ class LaneQueue {
 
   std::vector<MessagePtr> messages_;  // from first_ on
   std::size_t first_ = 0;
-  std::size_t held_ = 0;
   std::size_t settled_ = 0;
   std::size_t joined_ = 0;
   std::size_t apart_ = 0;

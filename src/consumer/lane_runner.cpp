@@ -182,7 +182,8 @@ Action LaneRunner::perform(Attach& attach) { return answered<Attach>(context_.at
 Action LaneRunner::perform(Take& take) {
   context_.reportProgress();
   Result<Assignment> assignment = context_.take(std::move(take));
-  if (!assignment) return failed<Take>(assignment.error());
+  if (!assignment)
+    return context_.takeStoresFault() ? failed<Sort>(assignment.error()) : failed<Take>(assignment.error());
   foretell(assignment->messages);
   return lane_->onTaken(std::move(*assignment), now());
 }
@@ -207,8 +208,8 @@ Action LaneRunner::perform(Park& park) {
   return lane_->on(Done<Park>{}, now());
 }
 
-Action LaneRunner::perform(Release& release) {
-  context_.release(std::move(release.states));
+Action LaneRunner::perform(Release&) {
+  context_.release();
   return lane_->on(Done<Release>{}, now());
 }
 
@@ -248,11 +249,7 @@ Action LaneRunner::perform(Claim&) {
 
 Action LaneRunner::perform(Recall&) {
   const Result<ConsumerState> left = context_.recall(name_, now().wall);
-  if (!left) return failed<Recall>(left.error());
-  if (!options_.followNumbers || context_.role() == Role::lane) return lane_->onRecalled(*left, now());
-  context_.reportProgress();
-  Result<std::vector<NumberedGroup>> groups = store_.openGroups(name_);
-  return groups ? lane_->onRecalled(*left, now(), *std::move(groups)) : failed<Recall>(groups.error());
+  return left ? lane_->onRecalled(*left, now()) : failed<Recall>(left.error());
 }
 
 Action LaneRunner::perform(Declare& declaration) {
@@ -278,7 +275,7 @@ Action LaneRunner::perform(Inquire&) {
 }
 
 Action LaneRunner::perform(Look& look) {
-  const Result<std::vector<Admission>> known = store_.known(name_, {look.message.get(), 1});
+  const Result<std::vector<Admission>> known = store_.known(name_, {&*look.message, 1});
   if (!known) return failed<Look>(known.error());
   return lane_->onLooked(known->front() != Admission::fresh, now());
 }
@@ -451,7 +448,8 @@ Result<void> LaneRunner::write(const Commit& commit) {
   for (std::size_t lane = 1; lane <= commit.voids; ++lane)
     if (done) done = transaction_->recordInWork(name_, lane, {});
   if (done) done = transaction_->recordInWork(name_, context_.lane(), commit.inWork);
-  if (done && shares_ && !commit.settled.empty()) done = transaction_->acknowledge(stubsOf(commit.settled));
+  if (const std::vector<Message> known = stubsOf(commit.settled); done && shares_ && !known.empty())
+    done = transaction_->acknowledge(known);
   if (done && shares_ && !commit.others.empty()) done = transaction_->acknowledge(commit.others);
   if (done) done = write(commit.numbers);
   // The last look at the lease; whatever passes between here and the store is the fence's to stop.
@@ -597,41 +595,6 @@ bool LaneRunner::isCut(const Outcome& outcome) const noexcept {
 /// The transaction that a handler may write to.
 Transaction& LaneRunner::handed() noexcept {
   return guarded_.emplace(*transaction_, GuardedTransaction::Rules{.namesQueues = !shares_});
-}
-
-// --- numbers
-
-/// Without an open transaction it reads in one of its own, and rolls that back.
-Action LaneRunner::perform(Consult& consult) {
-  const bool alone = transaction_ == nullptr;
-  if (const Result<void> ready = begin(); !ready) return refused<Consult>(ready.error());
-  const Result<GroupTurn> turn = transaction_->turnOf(name_, consult.group);
-  if (alone) abandon();
-  return turn ? lane_->onConsulted(consult, *turn, now()) : refused<Consult>(turn.error());
-}
-
-Action LaneRunner::perform(Load& load) {
-  context_.reportProgress();
-  Result<std::vector<Message>> messages = keptMessages(load.ready);
-  abandon();
-  if (!messages) return failed<Load>(messages.error());
-  foretell(*messages);
-  std::vector<MessageHistory> histories = context_.historiesOf(*messages);
-  return lane_->onLoaded(load.ready, *std::move(messages), std::move(histories), now());
-}
-
-Result<std::vector<Message>> LaneRunner::keptMessages(const supply::Ready& ready) {
-  std::vector<Message> messages;
-  if (const Result<void> begun = begin(); !begun) return begun.error();
-  for (const std::int64_t number : ready.numbers) {
-    Result<std::optional<KeptMessage>> found = transaction_->kept(name_, ready.group, number);
-    if (!found) return found.error();
-    if (!*found)
-      return Error{Errc::storeFailed, "a kept message is missing: number " + std::to_string(number) + " of group \"" +
-                                          escaped(ready.group.value) + "\""};
-    messages.push_back(std::move((*found)->message));
-  }
-  return messages;
 }
 
 }  // namespace tenure::consuming

@@ -104,8 +104,6 @@ class LaneRunner final {
   void hurry(BootTime by) noexcept;
   /// Whatever is open is rolled back.
   void release() noexcept;
-  /// Before the lanes: where all groups stand, for them.
-  std::vector<supply::SequenceState> takeSequenceStates() { return lane_->takeSequenceStates(); }
   std::vector<MessageHistory> takeHistories() { return lane_->takeHistories(); }
 
  private:
@@ -148,8 +146,6 @@ class LaneRunner final {
   Action perform(Acknowledge& acknowledge);
   Action perform(Look& look);
   Action perform(Inquire& inquire);
-  Action perform(Consult& consult);
-  Action perform(Load& load);
   Action perform(Admit& asked);
   Action perform(Gather& asked);
   Action perform(Handle& asked);
@@ -165,7 +161,6 @@ class LaneRunner final {
   Result<void> write(const Commit& commit);
   Result<void> write(const supply::NumberWrites& numbers);
   Result<void> commitAlone(Result<void> done);
-  Result<std::vector<Message>> keptMessages(const supply::Ready& ready);
   Result<void> forgetAttempts(const Prune& prune);
   void foretell(std::span<const Message> messages);
   AnswerDesk::Ways ways();

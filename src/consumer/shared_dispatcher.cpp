@@ -88,13 +88,12 @@ Assignment SharedDispatcher::assignmentOf(std::size_t lane, supply::Dispatcher::
   if (!given.messages.empty()) lanes_[lane].took = clock_.now();
   Assignment assignment;
   assignment.messages = std::move(given.messages);
+  assignment.standings = std::move(given.standings);
   assignment.startable = given.startable;
   assignment.areCounted = given.areCounted;
   assignment.dry = assignment.messages.empty();
   assignment.heldBack = std::move(given.heldBack);
   assignment.histories = extractPasts(assignment.messages);
-  if (given.isVisit) assignment.visit = Visit{GroupId{given.group}, given.allowed};
-  if (given.isVisit || !assignment.messages.empty()) assignment.sequence = sequenceStates_.take(GroupId{given.group});
   return assignment;
 }
 
@@ -104,18 +103,6 @@ std::vector<MessageHistory> SharedDispatcher::extractPasts(std::span<const Messa
   for (const Message& message : messages)
     if (auto history = histories_.extract(message.id)) histories.push_back(std::move(history.mapped()));
   return histories;
-}
-
-std::vector<MessageHistory> SharedDispatcher::historiesOf(std::span<const Message> messages) {
-  const std::lock_guard lock(mutex_);
-  return extractPasts(messages);
-}
-
-/// The scheduler owes the group its ready messages.
-void SharedDispatcher::put(supply::SequenceState state) {
-  if (const std::size_t ready = supply::readyCount(state.group); ready > 0)
-    dispatcher_.owe(state.group.group.value, ready);
-  sequenceStates_.put(std::move(state));
 }
 
 std::vector<Message> SharedDispatcher::begin(const Message& message) {
@@ -140,9 +127,8 @@ Receipt SharedDispatcher::acknowledge(std::size_t lane, const Acknowledge& done,
   return {.readAgain = dispatcher_.mustBeReadAgain()};
 }
 
-void SharedDispatcher::release(std::size_t lane, std::vector<supply::SequenceState> states) {
+void SharedDispatcher::release(std::size_t lane) {
   const std::lock_guard lock(mutex_);
-  for (supply::SequenceState& state : states) put(std::move(state));
   dispatcher_.release(lane);
   callForLook();
   wakeLane();
@@ -152,9 +138,8 @@ void SharedDispatcher::park(std::size_t lane, Parked parked, BootTime until) {
   const std::lock_guard lock(mutex_);
   for (MessageHistory& history : parked.histories)
     if (history.attempt || history.postponements.times > 0) histories_.insert_or_assign(history.id, history);
-  if (parked.sequence) put(*std::move(parked.sequence));
   dispatcher_.giveBack(parked.group, parked.unbegun, clock_.now());
-  dispatcher_.park(lane, std::move(parked.messages), until, parked.group.value);
+  dispatcher_.park(lane, std::move(parked.messages), until);
   ready_->notifyAll();  // waiting lanes have to look at the time
 }
 
@@ -188,6 +173,11 @@ void SharedDispatcher::callReader(Call call) {
 }
 
 // --- reader
+
+void SharedDispatcher::callReader() {
+  const std::lock_guard lock(mutex_);
+  callReader(Call::atOnce);
+}
 
 void SharedDispatcher::remember(std::vector<AttemptRecord> attempts) {
   const std::lock_guard lock(mutex_);
@@ -231,9 +221,9 @@ void SharedDispatcher::limit(RateRules rules) {
   ready_->notifyAll();
 }
 
-void SharedDispatcher::receive(std::vector<Message> messages) {
+void SharedDispatcher::receive(supply::Arrivals arrivals) {
   const std::lock_guard lock(mutex_);
-  dispatcher_.receive(std::move(messages));
+  dispatcher_.receive(std::move(arrivals));
   wakeLane();
 }
 
@@ -270,26 +260,9 @@ bool SharedDispatcher::mustBeReadAgain() const {
   return dispatcher_.mustBeReadAgain();
 }
 
-void SharedDispatcher::adopt(std::vector<supply::SequenceState> states) {
-  const std::lock_guard lock(mutex_);
-  for (supply::SequenceState& state : states) put(std::move(state));
-}
-
 bool SharedDispatcher::isEmpty() const {
   const std::lock_guard lock(mutex_);
   return dispatcher_.window() == 0;
-}
-
-void SharedDispatcher::visitGaps(WallTime now, std::chrono::milliseconds limit) {
-  const std::lock_guard lock(mutex_);
-  for (const supply::Gap& gap : sequenceStates_.overdue(now, limit))
-    if (!dispatcher_.knows(gap.group.value)) dispatcher_.owe(gap.group.value, 0);
-  ready_->notifyAll();
-}
-
-std::vector<supply::Gap> SharedDispatcher::tellOfGaps(WallTime now, std::chrono::milliseconds limit) {
-  const std::lock_guard lock(mutex_);
-  return sequenceStates_.tell(now, limit);
 }
 
 std::size_t SharedDispatcher::room() const {
@@ -357,40 +330,3 @@ std::stop_source& SharedDispatcher::interrupt() {
 }
 
 }  // namespace tenure::consuming
-
-namespace tenure::supply {
-
-void SequenceStates::put(SequenceState state) {
-  const GroupId group = state.group.group;
-  if (isOpen(state.group)) {
-    open_.insert_or_assign(group, std::move(state));
-    return;
-  }
-  if (closed_.size() >= maxGroups_) closed_.clear();
-  closed_.insert_or_assign(group, std::move(state));
-}
-
-std::optional<SequenceState> SequenceStates::take(const GroupId& group) {
-  auto known = open_.extract(group);
-  if (!known) known = closed_.extract(group);
-  return known ? std::optional(std::move(known.mapped())) : std::nullopt;
-}
-
-std::vector<Gap> SequenceStates::overdue(WallTime now, std::chrono::milliseconds limit) const {
-  std::vector<Gap> gaps;
-  for (const auto& [group, state] : open_)
-    if (!isReady(state.group) && now - state.group.turn.since >= limit) gaps.push_back(gapOf(state.group, now));
-  return gaps;
-}
-
-std::vector<Gap> SequenceStates::tell(WallTime now, std::chrono::milliseconds limit) {
-  std::vector<Gap> gaps;
-  for (auto& [group, state] : open_) {
-    if (isReady(state.group) || now - state.group.turn.since < limit) continue;
-    const std::int64_t missing = state.group.turn.position + 1;
-    if (std::exchange(state.told, missing) != missing) gaps.push_back(gapOf(state.group, now));
-  }
-  return gaps;
-}
-
-}  // namespace tenure::supply

@@ -12,31 +12,6 @@
 #include "base/threads.hpp"
 #include "consumer/actions.hpp"
 #include "consumer/supply/dispatcher.hpp"
-#include "consumer/supply/sequencer.hpp"
-
-namespace tenure::supply {
-
-/// Where groups stand that no lane has in hand: a lane gets it with the group, and gives it back with it. Pure.
-class SequenceStates {
- public:
-  /// `maxGroups`: how many are remembered that could be read again.
-  explicit SequenceStates(std::size_t maxGroups = Sequencer::defaultGroups) : maxGroups_(maxGroups) {}
-
-  void put(SequenceState state);
-  /// Nullopt: the state has to be read from the store, and nothing of the group waits.
-  std::optional<SequenceState> take(const GroupId& group);
-  /// Gaps that are older than `limit`.
-  std::vector<Gap> overdue(WallTime now, std::chrono::milliseconds limit) const;
-  /// Gaps that were not told yet; marks them as told.
-  std::vector<Gap> tell(WallTime now, std::chrono::milliseconds limit);
-
- private:
-  const std::size_t maxGroups_;
-  std::unordered_map<GroupId, SequenceState> open_;
-  std::unordered_map<GroupId, SequenceState> closed_;
-};
-
-}  // namespace tenure::supply
 
 namespace tenure::consuming {
 
@@ -55,8 +30,7 @@ class SharedDispatcher {
   /// A handler is about to start. Returns the other messages that its run stands for.
   std::vector<Message> begin(const Message& message);
   Receipt acknowledge(std::size_t lane, const Acknowledge& done, bool alsoAtSource);
-  void release(std::size_t lane, std::vector<supply::SequenceState> states);
-  std::vector<MessageHistory> historiesOf(std::span<const Message> messages);
+  void release(std::size_t lane);
   void park(std::size_t lane, Parked parked, BootTime until);
   /// As WorkerContext's.
   std::optional<BootTime> takeTurn(const GroupId& group);
@@ -81,7 +55,9 @@ class SharedDispatcher {
   bool hasSuspects(std::size_t lane) const;
   void trust();
   void limit(RateRules rules);
-  void receive(std::vector<Message> messages);
+  void receive(supply::Arrivals arrivals);
+  /// There is something to read.
+  void callReader();
   /// Nothing more is handed out; and again.
   void close(bool closed);
   void clear();
@@ -93,14 +69,8 @@ class SharedDispatcher {
   /// The source has to deliver again what was not acknowledged.
   bool mustBeReadAgain() const;
 
-  /// Where groups stand before the lanes begin.
-  void adopt(std::vector<supply::SequenceState> states);
-  /// Nothing waits, and nothing is in hand.
+  /// The source's messages are all done.
   bool isEmpty() const;
-  /// Has lanes look at groups that miss something for so long, where nothing of them is here.
-  void visitGaps(WallTime now, std::chrono::milliseconds limit);
-  /// Of groups that no lane has in hand, each gap once.
-  std::vector<supply::Gap> tellOfGaps(WallTime now, std::chrono::milliseconds limit);
 
   std::size_t room() const;
   bool wantsMore() const;
@@ -133,7 +103,6 @@ class SharedDispatcher {
 
   Assignment assignmentOf(std::size_t lane, supply::Dispatcher::Assignment given);
   std::vector<MessageHistory> extractPasts(std::span<const Message> messages);
-  void put(supply::SequenceState state);
   enum class Call { whenItWaits, atOnce };
   void callReader(Call call);
   void callForLook();
@@ -156,7 +125,6 @@ class SharedDispatcher {
   supply::Dispatcher dispatcher_;
   std::vector<Lane> lanes_;
   std::unordered_map<MessageId, MessageHistory> histories_;
-  supply::SequenceStates sequenceStates_;
   std::vector<Message> toAcknowledge_;
   bool isSerialized_ = false;
   int watching_ = 0;     // lanes that wait for their turn beside those at work

@@ -20,7 +20,8 @@ void TotalOrder::recalled(const InWork& left, const RecoveryWindow& theirs) {
 
 void TotalOrder::attached(const std::optional<std::vector<MessageId>>& suspects) {
   if (coalescer_) coalescer_->clear();
-  waiting_.clear();
+  waiting_ = {};
+  read_ = inHand_ = 0;
   isScanned_ = dry_ = asked_ = false;
   if (!suspects) return;
   scan_ = {.named = {suspects->begin(), suspects->end()}};
@@ -30,19 +31,20 @@ void TotalOrder::attached(const std::optional<std::vector<MessageId>>& suspects)
 bool TotalOrder::mustReadOn() const noexcept {
   if (isScanned_ || dry_ || horizon_ == 0) return false;
   // Of those that a predecessor coalesced it may have begun one that is far behind.
-  return coalescer_ ? coalescer_->mayReadOn() : waiting_.size() < horizon_;
+  return coalescer_ ? coalescer_->mayReadOn() : read_ < horizon_;
 }
 
 std::size_t TotalOrder::wants(std::size_t atMost) const noexcept {
   if (coalescer_) return supply::Coalescer::page;
-  return std::max(atMost, horizon_ - std::min(horizon_, waiting_.size()));
+  return std::max(atMost, horizon_ - std::min(horizon_, read_));
 }
 
 /// If exactly one message was in work, none behind it was: it runs once more, for all that wait by now. A finished run
 /// must not coalesce later messages, even if redelivered.
-void TotalOrder::receive(std::vector<Message> messages, const std::optional<MessageId>& ran) {
+void TotalOrder::receive(supply::Arrivals arrivals, const std::optional<MessageId>& ran) {
   asked_ = true;
-  dry_ = messages.empty();
+  dry_ = arrivals.isDry;
+  std::vector<Message>& messages = arrivals.messages;
   if (coalescer_) {
     using Named = supply::Coalescer::Named;
     std::unordered_set<MessageId> named = scan_.named;
@@ -50,14 +52,20 @@ void TotalOrder::receive(std::vector<Message> messages, const std::optional<Mess
     const bool wasTheOnlyOne = scan_.named.size() == 1 && scan_.first == 0 && !ran;
     coalescer_->sift(messages, named, wasTheOnlyOne ? Named::standForOthers : Named::standAlone);
   }
-  if (waiting_.empty())
-    waiting_ = std::move(messages);
-  else
-    waiting_.insert(waiting_.end(), std::move_iterator(messages.begin()), std::move_iterator(messages.end()));
+  for (std::size_t i = 0; i < messages.size(); ++i) read_ += arrivals.standingOf(i).isKept ? 0 : 1;
+  if (waiting_.messages.empty()) {
+    waiting_ = std::move(arrivals);
+    return;
+  }
+  waiting_.messages.insert(waiting_.messages.end(), std::move_iterator(messages.begin()),
+                           std::move_iterator(messages.end()));
+  waiting_.standings.insert(waiting_.standings.end(), arrivals.standings.begin(), arrivals.standings.end());
 }
 
 Assignment TotalOrder::take() {
-  Assignment assignment{.messages = std::exchange(waiting_, {})};
+  supply::Arrivals waiting = std::exchange(waiting_, {});
+  inHand_ += waiting.messages.size();
+  Assignment assignment{.messages = std::move(waiting.messages), .standings = std::move(waiting.standings)};
   assignment.areCounted = limitsAnything();
   assignment.asked = std::exchange(asked_, false);
   assignment.dry = dry_;
@@ -78,6 +86,7 @@ std::vector<Message> TotalOrder::begin(const Message& message, BootTime now) {
 
 Receipt TotalOrder::done(const Acknowledge& done) {
   Receipt receipt;
+  inHand_ -= std::min(inHand_, done.settled.size());
   if (!coalescer_) return receipt;
   for (const MessagePtr& message : done.settled) {
     const bool isDropped = std::ranges::find(done.dropped, message->position) != done.dropped.end();
@@ -86,7 +95,7 @@ Receipt TotalOrder::done(const Acknowledge& done) {
     else
       coalescer_->ran(*message);
     receipt.readAgain = receipt.readAgain || coalescer_->leavesStubs();
-    for (Message& successor : coalescer_->left({message.get(), 1})) receipt.successors.push_back(std::move(successor));
+    for (Message& successor : coalescer_->left({&*message, 1})) receipt.successors.push_back(std::move(successor));
   }
   receipt.mayReadOn = coalescer_->mayReadOn();
   return receipt;

@@ -31,8 +31,10 @@ class TotalOrder {
 
   /// How many to ask the source for; 0: none, for now. `atMost`: as many as the lane wants.
   std::size_t wants(std::size_t atMost) const noexcept;
-  /// No messages: the source has none. `ran`: the message whose run is over already.
-  void receive(std::vector<Message> messages, const std::optional<MessageId>& ran);
+  /// `ran`: the message whose run is over already.
+  void receive(supply::Arrivals arrivals, const std::optional<MessageId>& ran);
+  /// The source had no message, and the lane has none in hand.
+  bool isEmpty() const noexcept { return dry_ && waiting_.messages.empty() && inHand_ == 0; }
   /// The next assignment is the first since attached(): it names the suspects, and has to reach as far as they may be.
   bool mustScan() const noexcept { return !isScanned_; }
   bool mustReadOn() const noexcept;
@@ -54,9 +56,11 @@ class TotalOrder {
   SuspectScan scan_;
   std::size_t horizon_ = 0;
   bool isScanned_ = false;
-  std::vector<Message> waiting_;
-  bool asked_ = false;  // since the last assignment
-  bool dry_ = false;    // at the last request the source had none
+  supply::Arrivals waiting_;
+  std::size_t read_ = 0;    // of the source's messages, since attached()
+  std::size_t inHand_ = 0;  // of the lane
+  bool asked_ = false;      // since the last assignment
+  bool dry_ = false;        // at the last request the source had none
 };
 
 }  // namespace tenure::consuming

@@ -13,7 +13,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "consumer/supply/sequencer.hpp"
+#include "consumer/supply/resequencer.hpp"
 #include "tenure/consumer.hpp"
 #include "tenure/events.hpp"
 #include "tenure/message.hpp"
@@ -112,18 +112,53 @@ class HeadOfLineBlock {
   std::unordered_map<MessageId, Stand> stands_;
 };
 
-/// A message as all parts hand it on: it never changes, and lives as long as a part holds it.
-using MessagePtr = std::shared_ptr<const Message>;
-inline MessagePtr sealed(Message message) { return std::make_shared<const Message>(std::move(message)); }
+/// A message as all parts of a lane hand it on: it never changes, and lives as long as a part holds it.
+class MessagePtr {
+ public:
+  MessagePtr() = default;
+  MessagePtr(Message message, const supply::Standing& standing)
+      : held_(std::make_shared<const Held>(Held{std::move(message), standing})) {}
 
-/// Copies of messages with only the fields that the source needs to acknowledge them.
+  const Message& operator*() const noexcept { return held_->message; }
+  const Message* operator->() const noexcept { return &held_->message; }
+  const supply::Standing& standing() const noexcept { return held_->standing; }
+  explicit operator bool() const noexcept { return held_ != nullptr; }
+  std::shared_ptr<const Message> shared() const noexcept { return {held_, &held_->message}; }
+  void reset() noexcept { held_.reset(); }
+  /// The same one.
+  friend bool operator==(const MessagePtr&, const MessagePtr&) = default;
+
+ private:
+  struct Held {
+    Message message;
+    supply::Standing standing;
+  };
+
+  std::shared_ptr<const Held> held_;
+};
+inline MessagePtr sealed(Message message, const supply::Standing& standing = {}) {
+  return {std::move(message), standing};
+}
+
+/// A copy of a message with only the fields that the source needs to acknowledge it.
+inline Message stubOf(const Message& message) {
+  Message stub;
+  stub.id = message.id;
+  stub.enqueuedAt = message.enqueuedAt;
+  stub.position = message.position;
+  return stub;
+}
+/// Of those that the source knows.
 inline std::vector<Message> stubsOf(std::span<const MessagePtr> messages) {
-  std::vector<Message> stubs(messages.size());
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    stubs[i].id = messages[i]->id;
-    stubs[i].enqueuedAt = messages[i]->enqueuedAt;
-    stubs[i].position = messages[i]->position;
-  }
+  std::vector<Message> stubs;
+  stubs.reserve(messages.size());
+  for (const MessagePtr& message : messages)
+    if (!message.standing().isKept) stubs.push_back(stubOf(*message));
+  return stubs;
+}
+inline std::vector<Message> stubsOf(std::span<const KeptMessage> messages) {
+  std::vector<Message> stubs;
+  for (const KeptMessage& kept : messages) stubs.push_back(stubOf(kept.message));
   return stubs;
 }
 
@@ -171,12 +206,6 @@ struct MessageHistory {
   std::optional<HeadOfLineBlock::Stand> block{};
 };
 
-/// A lane's visit to a group that has kept messages, or a gap.
-struct Visit {
-  GroupId group;
-  std::size_t allowed = 0;  // how many ready messages it may load; 0: it is about a gap
-};
-
 /// Messages that a predecessor may have died of: those with these ids, and the `first` ones that the source delivers.
 struct SuspectScan {
   std::unordered_set<MessageId> named;
@@ -196,11 +225,10 @@ struct DeadLetterDraft {
 /// Messages for a lane, and what it has to know about them.
 struct Assignment {
   std::vector<Message> messages;
-  std::size_t startable = 0;  // the first of them that may begin without being on record
+  std::vector<supply::Standing> standings{};  // as Arrivals::standings
+  std::size_t startable = 0;                  // the first of them that may begin without being on record
   std::vector<MessageHistory> histories{};
-  bool areCounted = false;                          // each start, by a rate limit
-  std::optional<supply::SequenceState> sequence{};  // of their group, or the visited one, where it is known
-  std::optional<Visit> visit{};
+  bool areCounted = false;                  // each start, by a rate limit
   std::vector<MessageHeldBack> heldBack{};  // what others have to wait for
   std::optional<SuspectScan> scan{};        // the source was read as far as a predecessor can have gone
   bool asked = true;                        // the source, or the scheduler, for more
@@ -210,10 +238,9 @@ struct Assignment {
 
 /// Messages that a lane gives back.
 struct Parked {
-  std::vector<Message> messages;            // all it had of the group from the source, in order
-  std::vector<MessageHistory> histories{};  // of messages that have one, kept ones of the group included
+  std::vector<Message> messages;            // all it had of the group, in order
+  std::vector<MessageHistory> histories{};  // of messages that have one
   GroupId group{};
-  std::optional<supply::SequenceState> sequence{};
   std::size_t unbegun = 0;  // of the group's messages whose tokens the scheduler has taken
 };
 

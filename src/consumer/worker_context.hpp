@@ -88,8 +88,10 @@ class IWorkerContext : public IProgress {
   virtual Result<QueueIdentity> identity() { return QueueIdentity{}; }
   virtual Result<void> attach(const Attach& attach) = 0;
   virtual Result<Assignment> take(Take take) = 0;
-  /// Frees groups of which this worker has nothing left. `states`: the positions of those that follow numbers.
-  virtual void release(std::vector<supply::SequenceState> states) = 0;
+  /// Whether the last take() failed at the store.
+  virtual bool takeStoresFault() noexcept { return false; }
+  /// Frees groups of which this worker has nothing left.
+  virtual void release() = 0;
   virtual void park(Parked parked, BootTime until) = 0;
   /// While the worker waits: brings to the queue what is due.
   virtual Result<void> tend() { return {}; }
@@ -101,8 +103,6 @@ class IWorkerContext : public IProgress {
   virtual std::vector<Message> begin(const Message& message) = 0;
   /// Acknowledges committed messages.
   virtual Result<Receipt> acknowledge(const Acknowledge& done) = 0;
-  /// Histories of messages that did not come from the scheduler.
-  virtual std::vector<MessageHistory> historiesOf(std::span<const Message> messages) = 0;
   virtual void detach() noexcept = 0;
 
   /// Whether this worker forgets old keys.

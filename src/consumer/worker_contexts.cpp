@@ -27,22 +27,28 @@ Result<ConsumerState> Engine::TotalContext::recall(const ConsumerName& consumer,
 
 Result<void> Engine::TotalContext::attach(const Attach& attach) {
   Result<void> attached = of_.source.attach(term_);
-  if (attached) order().attached(attach.suspects);
+  if (!attached) return attached;
+  engine_.reading_->attached();
+  order().attached(attach.suspects);
   return attached;
 }
 
 Result<Assignment> Engine::TotalContext::take(Take take) {
+  Reading& reading = *engine_.reading_;
   const bool scans = order().mustScan();
   while (!scans || order().mustReadOn()) {
-    Result<std::vector<Message>> messages = of_.source.fetch(order().wants(take.max), take.until, stopToken());
-    if (!messages) return messages.error();
-    order().receive(std::move(*messages), take.ran);
+    Result<supply::Arrivals> arrivals = reading.fetch(order().wants(take.max), take.until, stopToken());
+    if (!arrivals) return arrivals.error();
+    order().receive(std::move(*arrivals), take.ran);
     if (!scans) break;
   }
+  if (order().isEmpty())
+    if (const Result<void> done = reading.giveUpOldGaps(); !done) return done.error();
   return order().take();
 }
 
 Result<Receipt> Engine::TotalContext::acknowledge(const Acknowledge& done) {
+  engine_.reading_->settled(done.settled);
   const Result<void> acknowledged = of_.acknowledge(done);
   return acknowledged ? Result<Receipt>(order().done(done)) : acknowledged.error();
 }
@@ -51,9 +57,7 @@ Result<Receipt> Engine::TotalContext::acknowledge(const Acknowledge& done) {
 
 bool Engine::RecoveryContext::isDone() const { return filled_ && !dispatcher_.hasSuspects(mainWorker); }
 void Engine::RecoveryContext::reportProgress() noexcept { dispatcher_.reportProgress(mainWorker); }
-void Engine::RecoveryContext::release(std::vector<supply::SequenceState> states) {
-  dispatcher_.release(mainWorker, std::move(states));
-}
+void Engine::RecoveryContext::release() { dispatcher_.release(mainWorker); }
 void Engine::RecoveryContext::park(Parked parked, BootTime until) {
   dispatcher_.park(mainWorker, std::move(parked), until);
 }
@@ -76,11 +80,13 @@ Result<ConsumerState> Engine::RecoveryContext::recall(const ConsumerName& consum
 Result<void> Engine::RecoveryContext::attach(const Attach&) {
   filled_ = false;
   dispatcher_.clear();
-  return of_.source.attach(term_);
+  Result<void> attached = of_.source.attach(term_);
+  if (attached) engine_.reading_->attached();
+  return attached;
 }
 
 Result<Assignment> Engine::RecoveryContext::take(Take take) {
-  if (take.released) dispatcher_.release(mainWorker, *std::move(take.released));
+  if (take.releases) dispatcher_.release(mainWorker);
   const bool scans = !filled_;
   if (const Result<void> filled = fill(); !filled) return filled.error();
   Assignment assignment = dispatcher_.takeSuspects(mainWorker, take.max);
@@ -91,6 +97,7 @@ Result<Assignment> Engine::RecoveryContext::take(Take take) {
     if (more.messages.empty()) break;
     assignment.messages.insert(assignment.messages.end(), std::move_iterator(more.messages.begin()),
                                std::move_iterator(more.messages.end()));
+    assignment.standings.insert(assignment.standings.end(), more.standings.begin(), more.standings.end());
     assignment.histories.insert(assignment.histories.end(), std::move_iterator(more.histories.begin()),
                                 std::move_iterator(more.histories.end()));
   }
@@ -100,16 +107,17 @@ Result<Assignment> Engine::RecoveryContext::take(Take take) {
 
 Result<void> Engine::RecoveryContext::fill() {
   while (expects_ && !filled_ && dispatcher_.room() > 0) {
-    Result<std::vector<Message>> messages = of_.source.fetch(dispatcher_.room(), onlyLook, stopToken());
-    if (!messages) return messages.error();
-    if (messages->empty()) break;
-    dispatcher_.receive(std::move(*messages));
+    Result<supply::Arrivals> arrivals = engine_.reading_->fetch(dispatcher_.room(), onlyLook, stopToken());
+    if (!arrivals) return arrivals.error();
+    if (arrivals->isDry) break;
+    dispatcher_.receive(std::move(*arrivals));
   }
   filled_ = true;
   return {};
 }
 
 Result<Receipt> Engine::RecoveryContext::acknowledge(const Acknowledge& done) {
+  engine_.reading_->settled(done.settled);
   const Result<void> acknowledged = of_.acknowledge(done);
   return acknowledged ? Result<Receipt>(dispatcher_.acknowledge(mainWorker, done, false)) : acknowledged.error();
 }
@@ -123,9 +131,15 @@ Result<ConsumerState> Engine::LaneContext::recall(const ConsumerName& consumer, 
 }
 
 Result<Assignment> Engine::LaneContext::take(Take take) {
-  if (take.released) dispatcher_.release(number_, *std::move(take.released));
+  if (take.releases) dispatcher_.release(number_);
   if (take.ahead) return dispatcher_.takeAhead(number_, take.max);
   return dispatcher_.take(number_, take.max, take.until, stopToken());
+}
+
+/// The reader tells the source.
+Result<Receipt> Engine::LaneContext::acknowledge(const Acknowledge& done) {
+  if (engine_.reading_->settled(done.settled)) dispatcher_.callReader();
+  return dispatcher_.acknowledge(number_, done, !of_.shares);
 }
 
 }  // namespace tenure::consuming

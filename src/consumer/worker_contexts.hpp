@@ -19,7 +19,8 @@ class Engine::TotalContext final : public IWorkerContext {
   Result<QueueIdentity> identity() override { return of_.identity(stopToken()); }
   Result<void> attach(const Attach& attach) override;
   Result<Assignment> take(Take take) override;
-  void release(std::vector<supply::SequenceState>) override {}
+  bool takeStoresFault() noexcept override { return engine_.reading_->takeStoresFault(); }
+  void release() override {}
   void park(Parked, BootTime) override {}
   Result<void> tend() override { return of_.source.tend(); }
   std::optional<BootTime> takeTurn(const GroupId& group) override {
@@ -29,7 +30,6 @@ class Engine::TotalContext final : public IWorkerContext {
   bool isLimited() const override { return engine_.order_->limitsAnything(); }
   std::vector<Message> begin(const Message& message) override { return order().begin(message, of_.clock.now()); }
   Result<Receipt> acknowledge(const Acknowledge& done) override;
-  std::vector<MessageHistory> historiesOf(std::span<const Message>) override { return {}; }
   void detach() noexcept override { of_.source.detach(); }
   bool prunes() const noexcept override { return false; }  // it says itself from when on
   std::shared_ptr<Notes> notes() const override { return engine_.notes_; }
@@ -60,16 +60,14 @@ class Engine::RecoveryContext final : public IWorkerContext {
   Result<QueueIdentity> identity() override { return of_.identity(stopToken()); }
   Result<void> attach(const Attach& attach) override;
   Result<Assignment> take(Take take) override;
-  void release(std::vector<supply::SequenceState> states) override;
+  bool takeStoresFault() noexcept override { return engine_.reading_->takeStoresFault(); }
+  void release() override;
   void park(Parked parked, BootTime until) override;
   Result<void> tend() override { return of_.source.tend(); }
   std::optional<BootTime> takeTurn(const GroupId& group) override { return dispatcher_.takeSuspectsTurn(group); }
   bool isLimited() const override { return false; }
   std::vector<Message> begin(const Message& message) override { return dispatcher_.begin(message); }
   Result<Receipt> acknowledge(const Acknowledge& done) override;
-  std::vector<MessageHistory> historiesOf(std::span<const Message> messages) override {
-    return dispatcher_.historiesOf(messages);
-  }
   void detach() noexcept override { of_.source.detach(); }
   bool prunes() const noexcept override { return false; }
   std::shared_ptr<Notes> notes() const override { return engine_.notes_; }
@@ -103,18 +101,12 @@ class Engine::LaneContext final : public IWorkerContext, public IAccessWatch {
   Result<ConsumerState> recall(const ConsumerName& consumer, WallTime now) override;
   Result<void> attach(const Attach&) override { return {}; }
   Result<Assignment> take(Take take) override;
-  void release(std::vector<supply::SequenceState> states) override { dispatcher_.release(number_, std::move(states)); }
+  void release() override { dispatcher_.release(number_); }
   void park(Parked parked, BootTime until) override { dispatcher_.park(number_, std::move(parked), until); }
   std::optional<BootTime> takeTurn(const GroupId& group) override { return dispatcher_.takeTurn(group); }
   bool isLimited() const override { return false; }
   std::vector<Message> begin(const Message& message) override { return dispatcher_.begin(message); }
-  /// The reader tells the source.
-  Result<Receipt> acknowledge(const Acknowledge& done) override {
-    return dispatcher_.acknowledge(number_, done, !of_.shares);
-  }
-  std::vector<MessageHistory> historiesOf(std::span<const Message> messages) override {
-    return dispatcher_.historiesOf(messages);
-  }
+  Result<Receipt> acknowledge(const Acknowledge& done) override;
   void detach() noexcept override {}
   bool prunes() const noexcept override { return number_ == 1; }
   std::shared_ptr<Notes> notes() const override { return engine_.notes_; }

@@ -20,7 +20,7 @@
 #include "bench/help.hpp"
 #include "consumer/supply/coalescer.hpp"
 #include "consumer/supply/dispatcher.hpp"
-#include "consumer/supply/sequencer.hpp"
+#include "consumer/supply/resequencer.hpp"
 #include "consumer/supply/throttle.hpp"
 #include "support/postgres_server.hpp"
 #include "support/sqlite_world.hpp"
@@ -134,18 +134,21 @@ Seconds coalesce(std::size_t count) {
 /// In batches of 64, as a consumer has them.
 Seconds numbers(std::size_t count) {
   const std::vector<Message> messages = messagesOf(count);
-  supply::Sequencer sequencer(ConsumerName{"orders"}, 60s, 1000);
-  std::size_t written = 0;
+  supply::Resequencer resequencer({.consumer = ConsumerName{"orders"}, .gapLimit = 60s, .maxKept = 1000});
+  std::size_t inOrder = 0;
   return timed([&] {
-    for (std::size_t i = 0; i < count; ++i) {
-      const Message& message = messages[i];
-      if (sequencer.turnOf(message) == supply::Turn::unknown) sequencer.load(message.group, {});
-      sequencer.settle(message, WallTime{});
-      if (i % 64 != 63 && i + 1 != count) continue;
-      written += sequencer.writes().turns.size();
-      sequencer.committed();
+    for (std::size_t first = 0; first < count; first += 64) {
+      std::vector<Message> page(messages.begin() + static_cast<std::ptrdiff_t>(first),
+                                messages.begin() + static_cast<std::ptrdiff_t>(std::min(first + 64, count)));
+      std::vector<std::pair<GroupId, GroupTurn>> turns;
+      for (GroupId& group : resequencer.unknownOf(page)) turns.emplace_back(std::move(group), GroupTurn{});
+      resequencer.learn(turns);
+      for (const auto& item : resequencer.sort(std::move(page), WallTime{}).items) {
+        inOrder += item.standing.turn == supply::Turn::next ? 1 : 0;
+        resequencer.settled(item.message.group, item.standing, WallTime{});
+      }
     }
-    if (written < groups) std::puts("a group's turn was not written");
+    if (inOrder != count) std::puts("a message was not handed out in its turn");
   });
 }
 

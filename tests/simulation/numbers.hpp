@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "attempts.hpp"
-#include "consumer/supply/sequencer.hpp"
+#include "consumer/supply/resequencer.hpp"
 
 namespace tenure::simulation {
 

@@ -8,7 +8,7 @@
 #include "base/text.hpp"
 #include "cli/options/options.hpp"
 #include "cli/output/state_pages.hpp"
-#include "consumer/supply/numbered_group.hpp"
+#include "consumer/supply/resequencer.hpp"
 #include "consumer/values.hpp"
 
 namespace tenure::cli {

@@ -7,8 +7,8 @@
 
 namespace tenure::supply {
 
-void Dispatcher::receive(std::vector<Message> messages) {
-  for (Intake::Received& next : intake_.receive(std::move(messages))) {
+void Dispatcher::receive(Arrivals arrivals) {
+  for (Intake::Received& next : intake_.receive(std::move(arrivals))) {
     const Window::Number number = next.entry.number;
     GroupScheduler::Line& line = scheduler_.add(next.place, std::move(next.entry));
     if (next.isSuspect) suspects_.push_back({&line, number});
@@ -54,9 +54,6 @@ Dispatcher::Assignment Dispatcher::take(std::size_t lane, std::size_t max, BootT
   if (mustBeReadAgain()) return assignment;
   GroupScheduler::Turn turn =
       scheduler_.take(lane, max, now, [this](const Message& message) { return intake_.mayLeaveSuccessor(message); });
-  assignment.group = std::move(turn.group);
-  assignment.isVisit = turn.isVisit;
-  assignment.allowed = turn.allowed;
   assignment.heldBack = std::move(turn.heldBack);
   give(std::move(turn.entries), assignment);
   return assignment;
@@ -73,6 +70,7 @@ void Dispatcher::give(std::vector<Entry> entries, Assignment& assignment) const 
   for (Entry& entry : entries) {
     if (intake_.isInFront(entry) && assignment.startable == assignment.messages.size()) ++assignment.startable;
     assignment.messages.push_back(std::move(entry.message));
+    assignment.standings.push_back(entry.standing);
   }
 }
 
@@ -84,6 +82,7 @@ void Dispatcher::acknowledge(std::size_t lane, std::span<const Message> messages
 
 void Dispatcher::finish(std::size_t lane, const Message& message, bool hadRun, bool sourceKnows) {
   const GroupScheduler::Held done = scheduler_.finish(lane);
+  if (done.standing.isKept) return;  // it is not in the window
   std::optional<Message> successor = intake_.leave(done.number, message, hadRun, sourceKnows);
   if (!successor) return;
   // Under its number: the window has one of them at a time. A successor meets it where the source has it.

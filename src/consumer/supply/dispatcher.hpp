@@ -32,11 +32,9 @@ class Dispatcher {
   using Limits = Intake::Limits;
   struct Assignment {
     std::vector<Message> messages;
+    std::vector<Standing> standings{};        // of each
     std::size_t startable = 0;                // the first of them that are in the front
     bool areCounted = false;                  // by a rate limit
-    std::string group{};                      // of a visit, or of the messages; not of suspects
-    bool isVisit = false;                     // which was owed; it has no messages
-    std::size_t allowed = 0;                  // that many of those that are elsewhere
     std::vector<MessageHeldBack> heldBack{};  // each message once
   };
 
@@ -49,7 +47,7 @@ class Dispatcher {
   std::size_t room() const noexcept { return intake_.room(scheduler_.waitingBytes()); }
   /// Less than half of what it may hold waits for a lane; whose group waits itself does not count.
   bool wantsMore() const noexcept { return 2 * scheduler_.moving() < intake_.capacity() && room() > 0; }
-  void receive(std::vector<Message> messages);
+  void receive(Arrivals arrivals);
   /// Everything is forgotten but until when lines wait: the source delivers it again. No lane may be at work on what it
   /// holds.
   void clear();
@@ -76,9 +74,7 @@ class Dispatcher {
 
   // The lanes' side.
 
-  void owe(const std::string& group, std::size_t ready) { scheduler_.owe(group, ready); }
-  bool knows(const std::string& group) const { return scheduler_.knows(group); }
-  /// Up to `max` messages of one group, or a visit to one; none when no group is ready.
+  /// Up to `max` messages of one group; none when no group is ready.
   Assignment take(std::size_t lane, std::size_t max, BootTime now);
   /// Of what came first, whatever its group (GroupScheduler::sweep).
   Assignment sweep(std::size_t lane, std::size_t max, BootTime now);
@@ -90,8 +86,8 @@ class Dispatcher {
   /// One of them: the first that the lane holds.
   void finish(std::size_t lane, const Message& message, bool hadRun, bool sourceKnows);
   void release(std::size_t lane) { scheduler_.release(lane); }
-  void park(std::size_t lane, std::vector<Message> messages, BootTime until, const std::string& group = {}) {
-    scheduler_.park(lane, std::move(messages), until, group);
+  void park(std::size_t lane, std::vector<Message> messages, BootTime until) {
+    scheduler_.park(lane, std::move(messages), until);
   }
 
   BootTime takeTurn(const GroupId& group, BootTime now) { return scheduler_.takeTurn(group, now); }

@@ -27,8 +27,10 @@ GroupScheduler::Line& GroupScheduler::add(const std::string& name, Entry entry) 
   ++waiting_;
   waitingBytes_ += entry.message.body.size();
   if (!rests_.empty()) restAgain(line, entry.message.id);
-  order_.add(entry.number, line);
-  copies_.add(Copies::hashOf(entry.message.id), entry.number);
+  if (!entry.standing.isKept) {
+    order_.add(entry.number, line);
+    copies_.add(Copies::hashOf(entry.message.id), entry.number);
+  }
   line.waiting.push_back(std::move(entry));
   if (line.waits) ++resting_;
   makeReady(line);
@@ -38,7 +40,7 @@ GroupScheduler::Line& GroupScheduler::add(const std::string& name, Entry entry) 
 void GroupScheduler::addFirst(Line& line, Entry entry) {
   ++waiting_;
   waitingBytes_ += entry.message.body.size();
-  order_.add(entry.number, line);
+  if (!entry.standing.isKept) order_.add(entry.number, line);
   line.waiting.push_front(std::move(entry));
 }
 
@@ -50,14 +52,7 @@ void GroupScheduler::restAgain(Line& line, const MessageId& id) {
   wait(line, rest.mapped(), parked_);
 }
 
-/// Ready messages stay owed to their group, but whether its gap is old has to be checked again.
 void GroupScheduler::clear() {
-  std::vector<std::pair<BootTime, std::pair<std::string, std::size_t>>> owed;
-  for (const Line& line : lines_)
-    if (line.owed > 0U && !line.waits) owed.push_back({BootTime::min(), {line.group, *line.owed}});
-  for (const Waits* waiting : {&parked_, &heldBack_})
-    for (const auto& [until, line] : *waiting)
-      if (line->owed > 0U) owed.push_back({until, {line->group, *line->owed}});
   for (const auto& [until, line] : parked_)
     if (!line->waiting.empty()) rests_.insert_or_assign(line->waiting.front().message.id, until);
   for (Lane& lane : lanes_) lane = {};
@@ -73,19 +68,6 @@ void GroupScheduler::clear() {
   copies_.clear();
   behindCopies_.clear();
   waiting_ = resting_ = waitingBytes_ = 0;
-  for (const auto& [until, visit] : owed) {
-    owe(visit.first, visit.second);
-    if (until == BootTime::min()) continue;
-    Line& line = *byName_.at(visit.first);
-    unlist(line);
-    wait(line, until, parked_);
-  }
-}
-
-void GroupScheduler::owe(const std::string& group, std::size_t ready) {
-  Line& line = lineNamed(group, group);
-  line.owed = std::max(line.owed.value_or(0), ready);
-  makeReady(line);
 }
 
 GroupScheduler::Line& GroupScheduler::lineNamed(const std::string& name, const std::string& group) {
@@ -98,7 +80,7 @@ GroupScheduler::Line& GroupScheduler::lineNamed(const std::string& name, const s
 }
 
 void GroupScheduler::forgetIfIdle(Line& line) {
-  if (!line.waiting.empty() || line.owed || line.waits || line.held > 0 || line.unreleased > 0) return;
+  if (!line.waiting.empty() || line.waits || line.held > 0 || line.unreleased > 0) return;
   if (!line.name.empty()) byName_.erase(line.name);
   lines_.erase(line.self);
 }
@@ -106,7 +88,7 @@ void GroupScheduler::forgetIfIdle(Line& line) {
 /// At the end of those that are, when it is.
 void GroupScheduler::makeReady(Line& line) {
   if (line.listedIn != nullptr || line.waits || line.held > 0 || line.unreleased > 0) return;
-  if (line.waiting.empty() && !line.owed) return;
+  if (line.waiting.empty()) return;
   list(line, !looks_ ? ready_ : looking_ ? inSight_ : unseen_);
 }
 
@@ -140,14 +122,10 @@ GroupScheduler::Turn GroupScheduler::take(std::size_t lane, std::size_t max, Boo
   resume(parked_, now);
   resume(heldBack_, now);
   Turn turn;
-  while (turn.entries.empty() && !turn.isVisit && !ready_.empty()) {
+  while (turn.entries.empty() && !ready_.empty()) {
     Line& line = *ready_.front();
     unlist(line);
     const GroupId group{line.group};
-    turn.group = line.group;
-    if (line.owed == 0 && !line.waiting.empty()) line.owed.reset();
-    if (line.owed) visit(line, lane, max, now, turn);
-    if (turn.isVisit || line.waits) continue;
     if (isBehindCopy(line, lane)) {
       waitForCopy(line);
       continue;
@@ -183,7 +161,7 @@ std::vector<Entry> GroupScheduler::sweep(std::size_t lane, std::size_t max, Boot
 }
 
 bool GroupScheduler::isFreeFor(const Line& line, std::size_t lane) const noexcept {
-  if (line.waits || line.owed) return false;
+  if (line.waits) return false;
   return line.listedIn == &ready_ || (line.held + line.unreleased > 0 && line.lane == lane);
 }
 
@@ -198,23 +176,6 @@ void GroupScheduler::takeUpTo(Line& line, Number number, std::size_t lane, const
   while (isNext(line, number, lane) && !endsTurn(to.back().message));
 }
 
-/// As many as may go now.
-void GroupScheduler::visit(Line& line, std::size_t lane, std::size_t max, BootTime now, Turn& turn) {
-  const GroupId group{line.group};
-  while (turn.allowed < std::min(max, *line.owed)) {
-    if (const BootTime due = throttle_.mayGo(group, now); due > now) {
-      if (turn.allowed == 0) return wait(line, due, heldBack_);
-      break;
-    }
-    throttle_.went(group, now);
-    ++turn.allowed;
-  }
-  line.owed.reset();
-  turn.isVisit = true;
-  ++line.unreleased;
-  lanes_[lane].unreleased.push_back(&line);
-}
-
 void GroupScheduler::holdBack(Line& line, BootTime until, BootTime now, Turn& turn) {
   const Message& next = line.waiting.front().message;
   if (std::exchange(line.told, next.id) != next.id)
@@ -227,7 +188,7 @@ void GroupScheduler::holdBack(Line& line, BootTime until, BootTime now, Turn& tu
 bool GroupScheduler::isBehindCopy(const Line& line, std::size_t lane) const {
   const Entry& next = line.waiting.front();
   const auto before = copies_.before(next.message.id, next.number);
-  if (next.isSuccessor || !before) return false;
+  if (next.isSuccessor || next.standing.isKept || !before) return false;
   const auto& held = lanes_[lane].held;
   const auto first = std::ranges::find(held, *before, &Held::number);
   return first == held.end() || first->line != &line;
@@ -239,7 +200,7 @@ void GroupScheduler::waitForCopy(Line& line) {
 }
 
 void GroupScheduler::letCopyGo(const Held& done) {
-  if (done.isSuccessor) return;
+  if (done.isSuccessor || done.standing.isKept) return;
   const auto next = copies_.remove(done.id, done.number);
   if (!next) return;
   if (const auto line = behindCopies_.extract(*next)) wake(*line.mapped());
@@ -250,11 +211,11 @@ void GroupScheduler::handOut(Line& line, std::size_t lane, std::vector<Entry>& t
   Entry& next = line.waiting.front();
   line.lane = lane;
   lanes_[lane].held.push_back(
-      {next.number, next.message.position, &line, next.isSuccessor, Copies::hashOf(next.message.id)});
+      {next.number, next.message.position, &line, next.isSuccessor, Copies::hashOf(next.message.id), next.standing});
   ++line.held;
   --waiting_;
   waitingBytes_ -= next.message.body.size();
-  order_.remove(next.number);
+  if (!next.standing.isKept) order_.remove(next.number);
   to.push_back(std::move(next));
   line.waiting.pop_front();
 }
@@ -280,14 +241,12 @@ void GroupScheduler::release(std::size_t lane) {
   lanes_[lane].unreleased.clear();
 }
 
-void GroupScheduler::park(std::size_t lane, std::vector<Message> messages, BootTime until, const std::string& group) {
+void GroupScheduler::park(std::size_t lane, std::vector<Message> messages, BootTime until) {
   auto& held = lanes_[lane].held;
-  if (messages.empty()) {
-    Line& visited = lineNamed(group, group);
-    unlist(visited);
-    return wait(visited, until, parked_);
-  }
-  const auto first = std::ranges::find(held, messages.front().position, &Held::position);
+  const Message& head = messages.front();
+  const auto first = std::ranges::find_if(held, [&](const Held& each) {
+    return head.group.value.empty() ? each.position == head.position : each.line->group == head.group.value;
+  });
   TENURE_ASSERT(first != held.end());
   Line& line = *first->line;
   std::vector<Held> back;
@@ -296,7 +255,7 @@ void GroupScheduler::park(std::size_t lane, std::vector<Message> messages, BootT
   TENURE_ASSERT(back.size() == messages.size());
   std::erase_if(held, [&](const Held& each) { return each.line == &line; });
   for (std::size_t i = messages.size(); i-- > 0;)
-    addFirst(line, {back[i].number, std::move(messages[i]), back[i].isSuccessor});
+    addFirst(line, {back[i].number, std::move(messages[i]), back[i].isSuccessor, back[i].standing});
   line.held = 0;
   wait(line, until, parked_);
 }

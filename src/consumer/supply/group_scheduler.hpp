@@ -35,6 +35,7 @@
 #include <utility>
 #include <vector>
 
+#include "consumer/supply/resequencer.hpp"
 #include "consumer/supply/throttle.hpp"
 #include "consumer/supply/window.hpp"
 #include "tenure/consumer_events.hpp"
@@ -94,6 +95,7 @@ struct Entry {
   Window::Number number = 0;
   Message message{};
   bool isSuccessor = false;  // of the one that had the number
+  Standing standing{};
 };
 
 class GroupScheduler {
@@ -103,9 +105,6 @@ class GroupScheduler {
   using Ready = std::list<Line*>;
   struct Turn {
     std::vector<Entry> entries;
-    std::string group{};
-    bool isVisit = false;                     // which was owed; it has no messages
-    std::size_t allowed = 0;                  // that many of those that are elsewhere
     std::vector<MessageHeldBack> heldBack{};  // each message once
   };
   /// A message that a lane holds, as far as the scheduler has to know it.
@@ -115,6 +114,7 @@ class GroupScheduler {
     Line* line;
     bool isSuccessor;
     Copies::Hash id;
+    Standing standing;
   };
   /// Nothing more is given to the lane behind this message.
   using EndsTurn = std::function<bool(const Message&)>;
@@ -126,16 +126,10 @@ class GroupScheduler {
   Line& add(const std::string& name, Entry entry);
   /// Waits in front of it.
   void addFirst(Line& line, Entry entry);
-  /// A lane is to have the group, though nothing of it may wait here: so many messages are ready for it elsewhere, or
-  /// none, for another reason that is gone when something of it waits here.
-  void owe(const std::string& group, std::size_t ready);
-  /// Something of the line waits, or is in hand.
-  bool knows(const std::string& name) const { return byName_.contains(name); }
-
-  /// Up to `max` messages of one line, or a visit to one; none when no line is ready.
+  /// Up to `max` messages of one line; none when no line is ready.
   Turn take(std::size_t lane, std::size_t max, BootTime now, const EndsTurn& endsTurn);
-  /// Up to `max` messages of ready lines, and of those that the lane has already, the oldest first; no visits, and
-  /// nothing where a rate limit counts.
+  /// Up to `max` messages of ready lines, and of those that the lane has already, the oldest first; none
+  /// where a rate limit counts.
   std::vector<Entry> sweep(std::size_t lane, std::size_t max, BootTime now);
   /// A message of the line up to that number waits, and not for a time or behind a copy.
   bool isNext(const Line& line, Number number, std::size_t lane) const;
@@ -146,9 +140,9 @@ class GroupScheduler {
   Held finish(std::size_t lane);
   /// Frees lines of which the lane holds nothing any more.
   void release(std::size_t lane);
-  /// All that the lane holds of this line is back in its place, and the line waits until then. Of a message without a
-  /// line there is only the one. There may be none where the group was visited.
-  void park(std::size_t lane, std::vector<Message> messages, BootTime until, const std::string& group);
+  /// All that the lane holds of their line is back in its place, and the line waits until then. Of a message without a
+  /// line there is only the one.
+  void park(std::size_t lane, std::vector<Message> messages, BootTime until);
   bool holds(std::size_t lane) const noexcept { return !lanes_[lane].held.empty(); }
 
   void beginLook();
@@ -177,7 +171,7 @@ class GroupScheduler {
   std::size_t waiting() const noexcept { return waiting_; }
   std::size_t moving() const noexcept { return waiting_ - resting_; }
   std::size_t waitingBytes() const noexcept { return waitingBytes_; }
-  /// Forgets all messages, but not until when they wait, nor what is ready elsewhere.
+  /// Forgets all messages, but not until when they wait.
   void clear();
 
   struct Line {
@@ -188,7 +182,6 @@ class GroupScheduler {
     std::size_t lane = 0;        // the last that got something of it
     std::size_t held = 0;        // by its lane
     std::size_t unreleased = 0;  // finished, and not released
-    std::optional<std::size_t> owed{};
     MessageId told{};            // the message that was reported as held back
     bool waits = false;          // parked, held back, or behind a copy
     Ready* listedIn = nullptr;   // where it is ready, unseen or in sight,
@@ -219,7 +212,6 @@ class GroupScheduler {
 
   Line& lineNamed(const std::string& name, const std::string& group);
   BootTime takeTurn(const GroupId& heldUpBy, const GroupId& group, BootTime now);
-  void visit(Line& line, std::size_t lane, std::size_t max, BootTime now, Turn& turn);
   void holdBack(Line& line, BootTime until, BootTime now, Turn& turn);
   bool isBehindCopy(const Line& line, std::size_t lane) const;
   void waitForCopy(Line& line);

@@ -13,16 +13,20 @@ std::size_t Intake::room(std::size_t waitingBytes) const noexcept {
   return coalescer_ ? std::min(room, Coalescer::page) : room;
 }
 
-std::vector<Intake::Received> Intake::receive(std::vector<Message> messages) {
-  if (coalescer_) coalescer_->sift(messages, suspectIds_);
+/// A kept message is not in the window: it has the number of the message before it.
+std::vector<Intake::Received> Intake::receive(Arrivals arrivals) {
+  if (coalescer_) coalescer_->sift(arrivals.messages, suspectIds_);
   std::vector<Received> received;
-  received.reserve(messages.size());
-  for (Message& message : messages) {
-    const Number number = window_.add();
+  received.reserve(arrivals.messages.size());
+  for (std::size_t i = 0; i < arrivals.messages.size(); ++i) {
+    Message& message = arrivals.messages[i];
+    const Standing standing = arrivals.standingOf(i);
     Received& next = received.emplace_back();
-    next.isSuspect = isSuspect(message, number);
     next.place = coalescer_ ? coalescer_->placeOf(message) : message.group.value;
-    next.entry = {number, std::move(message)};
+    next.entry = {.number = standing.isKept ? window_.last() : window_.add(),
+                  .message = std::move(message),
+                  .standing = standing};
+    next.isSuspect = isSuspect(next.entry);
   }
   return received;
 }
@@ -51,8 +55,10 @@ void Intake::suspect(std::unordered_set<MessageId> ids, std::size_t unrecordedWi
   suspectWindow_ = std::max(unrecordedWindow, window) + more;
 }
 
-bool Intake::isSuspect(const Message& message, Number number) const {
-  return window_.isAmongFirst(suspectFront_, number) || (!suspectIds_.empty() && suspectIds_.contains(message.id));
+/// A kept message whose turn had come may have been in work as well as those in the front.
+bool Intake::isSuspect(const Entry& entry) const {
+  if (entry.standing.isKept ? suspectFront_ > 0 : window_.isAmongFirst(suspectFront_, entry.number)) return true;
+  return !suspectIds_.empty() && suspectIds_.contains(entry.message.id);
 }
 
 void Intake::trust() {

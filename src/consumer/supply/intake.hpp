@@ -22,6 +22,7 @@
 
 #include "consumer/supply/coalescer.hpp"
 #include "consumer/supply/group_scheduler.hpp"
+#include "consumer/supply/resequencer.hpp"
 #include "consumer/supply/window.hpp"
 #include "tenure/message.hpp"
 
@@ -49,7 +50,7 @@ class Intake {
   /// How many more messages fit, beside so many bytes that wait.
   std::size_t room(std::size_t waitingBytes) const noexcept;
   /// Returns the messages to hand out.
-  std::vector<Received> receive(std::vector<Message> messages);
+  std::vector<Received> receive(Arrivals arrivals);
   /// Everything is forgotten: the source delivers it again.
   void clear();
   /// The next message is only at the source any more: nothing is handed out until clear().
@@ -76,12 +77,14 @@ class Intake {
   bool coalesces() const noexcept { return coalescer_.has_value(); }
   /// Nothing of its line may be handed out behind the message: a successor would have to go first.
   bool mayLeaveSuccessor(const Message& message) const;
-  bool isInFront(const Entry& entry) const noexcept { return !entry.isSuccessor && window_.isInFront(entry.number); }
+  bool isInFront(const Entry& entry) const noexcept {
+    return !entry.isSuccessor && !entry.standing.isKept && window_.isInFront(entry.number);
+  }
   std::size_t window() const noexcept { return window_.size(); }
   std::size_t capacity() const noexcept { return limits_.messages; }
 
  private:
-  bool isSuspect(const Message& message, Number number) const;
+  bool isSuspect(const Entry& entry) const;
 
   const Limits limits_;
   Window window_;

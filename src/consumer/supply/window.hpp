@@ -40,6 +40,7 @@ class Window {
   }
 
   std::size_t size() const noexcept { return size_; }
+  Number last() const noexcept { return end() - 1; }
   bool isInFront(Number number) const noexcept { return number < frontEnd_; }
   /// Among the first `count`, of which some may be done.
   bool isAmongFirst(std::size_t count, Number number) const noexcept { return number - begin_ < count; }
@@ -53,9 +54,9 @@ class Window {
 
   const std::size_t unrecordedWindow_;
   std::deque<bool> done_;
-  Number begin_ = 0;
+  Number begin_ = 1;
   std::size_t size_ = 0;
-  Number frontEnd_ = 0;
+  Number frontEnd_ = 1;
   std::size_t frontSize_ = 0;
 };
 

@@ -115,11 +115,33 @@ TEST_F(CommitterTest, ItsCommitCarriesAllThatIsToBeWritten) {
 }
 
 TEST_F(CommitterTest, WhatWasKeptIsNotAcknowledged) {
-  hand.addKept(messagesOf({"k"}));
+  hand.add(messagesOf({"k"}), std::vector{supply::Standing{.turn = supply::Turn::next, .isKept = true}});
   hand.setStartable(1);
   hand.settle();
 
-  EXPECT_THAT(close().settled, IsEmpty());
+  EXPECT_THAT(stubsOf(close().settled), IsEmpty());
+}
+
+TEST_F(CommitterTest, ItSaysWhichNumbersArePast) {
+  options.followNumbers = true;
+  std::vector<Message> messages = messagesOf({"a1", "a2", "b7", "c5"});
+  for (Message& message : messages) message.group.value = message.id.value.substr(0, 1);
+  const auto next = supply::Turn::next;
+  hand.add(messages, std::vector<supply::Standing>{{.turn = next, .number = 1, .first = 1, .last = 1},
+                                                   {.turn = next, .isKept = true, .number = 2, .first = 2, .last = 3},
+                                                   {.turn = supply::Turn::behind},
+                                                   {.turn = supply::Turn::early, .number = 5}});
+  hand.setStartable(4);
+  for (int i = 0; i < 4; ++i) hand.settle();
+
+  const supply::NumberWrites numbers = close().numbers;
+
+  ASSERT_THAT(numbers.turns, SizeIs(1));
+  EXPECT_EQ(numbers.turns[0].second, (GroupTurn{.position = 3, .since = now.wall}));
+  using Of = std::pair<GroupId, std::int64_t>;
+  EXPECT_THAT(numbers.dropped, ElementsAre(Of{GroupId{"a"}, 2}, Of{GroupId{"a"}, 3})) << "kept, and past before";
+  ASSERT_THAT(numbers.kept, SizeIs(1));
+  EXPECT_TRUE(numbers.kept[0].isPast && numbers.kept[0].number == 5);
 }
 
 TEST_F(CommitterTest, ADeathInARowIsWrittenAndASuccessEndsTheRow) {

@@ -42,16 +42,6 @@ TEST_F(HandTest, WhatIsUndoneIsTheFirstAgain) {
   EXPECT_EQ(hand.head()->id.value, "a");
 }
 
-TEST_F(HandTest, KeptOnesComeBeforeTheSourcesAndBehindOneAnother) {
-  hand.add(messagesOf({"s"}));
-  hand.addKept(messagesOf({"k1"}));
-  hand.addKept(messagesOf({"k2"}));
-
-  EXPECT_THAT(idsOf(hand.messages()), ElementsAre("k1", "k2", "s"));
-  hand.drop();
-  EXPECT_THAT(idsOf(hand.messages()), ElementsAre("k1", "k2")) << "the source knows nothing of those";
-}
-
 TEST_F(HandTest, AnHeirTakesItsPlaceByItsPosition) {
   std::vector<Message> some = messagesOf({"a", "b", "c"});
   Message successor = some[1];
@@ -71,27 +61,23 @@ TEST_F(HandTest, SuspectsReachToTheLastThatIsNamed) {
   EXPECT_EQ(hand.suspects(), 2U);
 }
 
-TEST_F(HandTest, SuspectsAreTheFirstOfTheSourceAndAllThatWasKept) {
-  hand.add(messagesOf({"a", "b", "c"}));
-  hand.addKept(messagesOf({"k"}));
+TEST_F(HandTest, SuspectsAreTheFirstOfTheSourceWithWhatWasKeptAndFollowsThem) {
+  const supply::Standing kept{.isKept = true};
+  hand.add(messagesOf({"k1", "a", "b", "k2", "c", "k3"}), std::vector<supply::Standing>{kept, {}, {}, kept, {}, kept});
 
   hand.findSuspects({.named = {}, .first = 2});
 
-  EXPECT_EQ(hand.suspects(), 3U);
+  EXPECT_EQ(hand.suspects(), 4U);
 }
 
 TEST_F(HandTest, AGroupGoesAsAWholeAndTakesItsShareOfEachCount) {
-  hand.add({ofGroup("a1"), ofGroup("b1"), ofGroup("a2"), ofGroup("b2")});
-  hand.addKept({ofGroup("a0")});
+  hand.add({ofGroup("a0"), ofGroup("a1"), ofGroup("b1"), ofGroup("a2"), ofGroup("b2")});
   hand.setStartable(4);
   hand.setSuspects(2);
 
-  const LaneQueue::Group group = hand.takeGroup();
+  EXPECT_THAT(idsOf(hand.takeGroup()), ElementsAre("a0", "a1", "a2"));
 
-  EXPECT_THAT(idsOf(group.ids), ElementsAre("a0", "a1", "a2"));
-  EXPECT_THAT(idsOf(group.fromSource), ElementsAre("a1", "a2"));
   EXPECT_THAT(idsOf(hand.messages()), ElementsAre("b1", "b2"));
-  EXPECT_EQ(hand.held(), 0U);
   EXPECT_EQ(hand.startable(), 1U);
   EXPECT_EQ(hand.suspects(), 0U);
 }
@@ -99,7 +85,7 @@ TEST_F(HandTest, AGroupGoesAsAWholeAndTakesItsShareOfEachCount) {
 TEST_F(HandTest, WhatHasNoGroupGoesAlone) {
   hand.add(messagesOf({"a", "b"}));
 
-  EXPECT_THAT(idsOf(hand.takeGroup().ids), ElementsAre("a"));
+  EXPECT_THAT(idsOf(hand.takeGroup()), ElementsAre("a"));
   EXPECT_THAT(idsOf(hand.messages()), ElementsAre("b"));
 }
 

@@ -274,7 +274,7 @@ TEST_F(LaneTest, InALaneWhatHasToWaitIsGivenBackWithAllThatIsKnownOfIt) {
   ASSERT_THAT(park.parked.messages, SizeIs(1));
   ASSERT_THAT(park.parked.histories, SizeIs(1));
   EXPECT_EQ(park.parked.histories[0].attempt->attempts, 1);
-  EXPECT_TRUE(expect<Take>(beside.on(Done<Park>{}, now)).released);
+  EXPECT_TRUE(expect<Take>(beside.on(Done<Park>{}, now)).releases);
 }
 
 TEST_F(LaneTest, InALaneNothingBeginsThatIsOnNoRecord) {

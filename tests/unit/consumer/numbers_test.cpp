@@ -108,7 +108,7 @@ TEST_F(Numbers, WhatComesAgainIsDropped) {
   runDry(elect());
 
   EXPECT_THAT(handled, ElementsAre("g1", "g2"));
-  EXPECT_THAT(events.of<DuplicateDropped>(), SizeIs(2)) << "the third 2 is handled itself: its turn has come";
+  EXPECT_THAT(events.of<DuplicateDropped>(), SizeIs(3));
 }
 
 // shows: numbers/number-already-passed
@@ -345,7 +345,7 @@ TEST_F(Numbers, ASuspectThatIsOneTooManyEndsNoTermWhereGapsAreSkipped) {
 
   runDry(elect());
 
-  EXPECT_THAT(doneIds(), ElementsAre("killer", "g2", "g3", "g4", "g5"));
+  EXPECT_THAT(doneIds(), ElementsAre("g2", "g3", "killer", "g4", "g5"));
 }
 
 TEST_F(Numbers, AnOldGapIsToldOfWhileOtherMessagesStillWait) {

@@ -13,11 +13,10 @@ class OneDelivery : public PartTest {
  protected:
   Delivery& delivery() {
     if (!delivery_) {
-      numbers_.emplace(at());
       if (options.delivery == Guarantee::atMostOnce)
-        delivery_ = std::make_unique<TakenDelivery>(at(), *numbers_, Random{1});
+        delivery_ = std::make_unique<TakenDelivery>(at(), Random{1});
       else
-        delivery_ = std::make_unique<Delivery>(at(), *numbers_, Random{1});
+        delivery_ = std::make_unique<Delivery>(at(), Random{1});
     }
     return *delivery_;
   }
@@ -38,7 +37,6 @@ class OneDelivery : public PartTest {
   Head head{.message = messageOf("a")};
 
  private:
-  std::optional<Numbers> numbers_;
   std::unique_ptr<Delivery> delivery_;
 };
 
@@ -237,7 +235,7 @@ TEST_F(OneDelivery, WhoIsCountedAsksForItsTurnOnce) {
 TEST_F(OneDelivery, ATokenThatCameWithItIsItsTurnAndGoesBackWhenItIsNotUsed) {
   role = Role::lane;
   head.isCounted = true;
-  delivery().bringTokens({head.message.get(), 1});
+  delivery().bringTokens({&*head.message, 1});
   const std::vector<MessagePtr> settled{head.message};
   EXPECT_THAT(delivery().unbegun(settled), SizeIs(1));
 

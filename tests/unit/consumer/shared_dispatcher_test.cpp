@@ -28,7 +28,7 @@ class SharedDispatcherTest : public testing::Test {
     Acknowledge done;
     for (const std::string& id : ids) done.settled.push_back(messageOf(id));
     dispatcher_.acknowledge(lane, done, false);
-    dispatcher_.release(lane, {});
+    dispatcher_.release(lane);
   }
 
   test::ManualClock clock_;

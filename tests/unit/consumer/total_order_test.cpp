@@ -70,7 +70,7 @@ TEST_F(SingleFileTest, TheSurveyEndsWhereTheSourceHasNoMore) {
   file().recalled(leftInWork({}, true).inWork, {.unrecordedWindow = 3});
   file().attached(std::nullopt);
   file().receive(messagesOf({"a"}), std::nullopt);
-  file().receive({}, std::nullopt);
+  file().receive(messagesOf({}), std::nullopt);
   EXPECT_FALSE(file().mustReadOn());
 
   EXPECT_TRUE(file().take().dry);

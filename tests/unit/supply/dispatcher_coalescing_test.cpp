@@ -135,7 +135,7 @@ TEST_F(DispatcherCoalescing, NothingOfItsGroupIsHandedOutBehindOneThatStandsForO
   Message other = messageOf("a3", 3);
   other.headers = {{"key", "another"}};
   dispatcher.beginLook();
-  dispatcher.receive({messageOf("a1", 1), messageOf("a2", 2), other});
+  dispatcher.receive(std::vector<Message>{messageOf("a1", 1), messageOf("a2", 2), other});
   dispatcher.endLook();
 
   EXPECT_THAT(taken(1), ElementsAre("a1"));

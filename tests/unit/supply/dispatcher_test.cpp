@@ -354,7 +354,7 @@ TEST_F(DispatcherTest, TakesNoMoreThanItsWindowAndItsBytesAllow) {
 
   Message large;
   large.body = std::string(1000, 'x');
-  dispatcher.receive({large});
+  dispatcher.receive(std::vector<Message>{large});
 
   EXPECT_EQ(dispatcher.room(), 0U);
   EXPECT_FALSE(dispatcher.wantsMore());

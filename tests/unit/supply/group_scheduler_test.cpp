@@ -1,4 +1,4 @@
-/// The scheduler of groups by itself: turns, visits, looks, and who waits until when.
+/// The scheduler of groups by itself: turns, looks, and who waits until when.
 #include "consumer/supply/group_scheduler.hpp"
 
 #include <gmock/gmock.h>
@@ -94,19 +94,13 @@ TEST_F(GroupSchedulerTest, ASweepTakesWhatCameFirstOfAllFreeLines) {
 TEST_F(GroupSchedulerTest, ASweepPassesWhoWaitsAndGoesOnInOrderWhenThatIsOver) {
   for (const char* id : {"a1", "b1", "a2", "b2"}) add(scheduler, id);
   taken(0);
-  scheduler.park(0, hand[0], start + 1s, "a");
+  scheduler.park(0, hand[0], start + 1s);
 
   EXPECT_THAT(swept(0), ElementsAre("b1", "b2"));
   EXPECT_THAT(swept(0, 10, start + 1s), ElementsAre("a1", "a2"));
 }
 
-TEST_F(GroupSchedulerTest, ASweepTakesNothingOfAVisitedGroupNorUnderALimit) {
-  add(scheduler, "a1");
-  add(scheduler, "b1");
-  scheduler.owe("a", 2);
-
-  EXPECT_THAT(swept(0), ElementsAre("b1"));
-
+TEST_F(GroupSchedulerTest, ASweepTakesNothingUnderALimit) {
   RateRules rules;
   rules.queue = Rate{1000, 1000};
   scheduler.limit(rules);
@@ -129,7 +123,7 @@ TEST_F(GroupSchedulerTest, CountsWhatWaitsAndWhatOfItMoves) {
   EXPECT_EQ(scheduler.waitingBytes(), 12U);
   taken(0);
 
-  scheduler.park(0, hand[0], start + 1s, "a");
+  scheduler.park(0, hand[0], start + 1s);
 
   EXPECT_EQ(scheduler.waiting(), 3U);
   EXPECT_EQ(scheduler.moving(), 1U);
@@ -140,7 +134,7 @@ TEST_F(GroupSchedulerTest, AParkedLineComesBackInItsOrderWhenItIsDue) {
   for (const char* id : {"a1", "a2"}) add(scheduler, id);
   taken(0);
   add(scheduler, "a3");
-  scheduler.park(0, hand[0], start + 1s, "a");
+  scheduler.park(0, hand[0], start + 1s);
 
   EXPECT_THAT(taken(1), IsEmpty());
   EXPECT_FALSE(scheduler.isReady(start));
@@ -151,7 +145,7 @@ TEST_F(GroupSchedulerTest, AParkedLineComesBackInItsOrderWhenItIsDue) {
 TEST_F(GroupSchedulerTest, WhatWasParkedAndForgottenGoesOnWaitingWhenItComesAgain) {
   add(scheduler, "a1");
   taken(0);
-  scheduler.park(0, hand[0], start + 1s, "a");
+  scheduler.park(0, hand[0], start + 1s);
   scheduler.clear();
 
   add(scheduler, "a1");
@@ -160,24 +154,6 @@ TEST_F(GroupSchedulerTest, WhatWasParkedAndForgottenGoesOnWaitingWhenItComesAgai
   EXPECT_THAT(taken(0), ElementsAre("b1"));
   finish(0);
   EXPECT_THAT(taken(0, 10, start + 1s), ElementsAre("a1"));
-}
-
-TEST_F(GroupSchedulerTest, AVisitIsOwedThoughNothingWaitsAndSurvivesAClear) {
-  scheduler.owe("a", 2);
-  scheduler.clear();
-
-  const GroupScheduler::Turn turn = scheduler.take(0, 10, start, never);
-
-  EXPECT_TRUE(turn.isVisit);
-  EXPECT_EQ(turn.group, "a");
-  EXPECT_EQ(turn.allowed, 2U);
-}
-
-TEST_F(GroupSchedulerTest, AVisitForAnotherReasonIsGoneWhenSomethingOfTheGroupWaits) {
-  scheduler.owe("a", 0);
-  add(scheduler, "a1");
-
-  EXPECT_THAT(taken(0), ElementsAre("a1"));
 }
 
 TEST_F(GroupSchedulerTest, AGroupAboveItsRateIsHeldBackAndKeepsNobodyElse) {
