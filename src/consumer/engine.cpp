@@ -167,10 +167,11 @@ void Engine::open(const Term& term) {
 }
 
 void Engine::readBesideLanes() {
-  if (!setting_.options.followNumbers) return;
-  readersStore_ = isSerialized_ ? std::make_unique<SerializedStore>(access_, readersAccess_, setting_.store)
-                                : std::move(laneStores_.back());
-  readersStore_->limitAnswers(&sourceTimer_);
+  if (setting_.options.followNumbers) {
+    readersStore_ = isSerialized_ ? std::make_unique<SerializedStore>(access_, readersAccess_, setting_.store)
+                                  : std::move(laneStores_.back());
+    readersStore_->limitAnswers(&sourceTimer_);
+  }
   reading_->workBeside(
       {.store = readersStore_.get(),
        .enter = [this] { return isSerialized_ ? LaneTurns::Hold{} : turns_.enter(Company::beside, readersAccess_); },

@@ -38,7 +38,7 @@ class Reading {
 
   /// How the reader shares source and store with lanes.
   struct Beside {
-    IFencedStore* store;
+    IFencedStore* store;                             // nullptr where numbers are not followed
     std::function<LaneTurns::Hold()> enter;          // before a transaction
     std::function<SerialAccess::Pass()> passToRead;  // before the source is asked
   };
