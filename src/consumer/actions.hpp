@@ -11,12 +11,10 @@ namespace tenure::consuming {
 
 // The term.
 
-struct Claim {};                                     // → done
-struct Recall {};                                    // read what earlier terms left → recalled
-struct Attach {                                      // deliver from the first one that is not acknowledged → done
-  std::optional<std::vector<MessageId>> suspects{};  // nullopt: as they were recalled
-};
-struct Declare {  // from now on this term goes as far as that, durably → done
+struct Claim {};   // → done
+struct Recall {};  // read what earlier terms left → recalled
+struct Attach {};  // deliver from the first one that is not acknowledged → done
+struct Declare {   // from now on this term goes as far as that, durably → done
   RecoveryWindow window;
 };
 struct LookAtClock {};  // of the store, where it has one → lookedAt
@@ -51,8 +49,9 @@ struct Take {  // → took
   bool releases = false;           // first frees groups with nothing in hand
   bool ahead = false;              // before their turn: only if there is enough for every lane
 };
-struct TakeTurn {  // a token for a start; in total order it is only looked at, and taken by Begin → turned
+struct TakeTurn {  // a token for a start → turned
   GroupId group;
+  bool isSuspect = false;  // no other message overtakes it
 };
 struct Begin {  // the message starts: which others does it stand for? → begun
   MessagePtr message;

@@ -98,9 +98,9 @@ Decision Delivery::turned(std::optional<BootTime> heldUntil, const Now& now) {
   return heldBack(*heldUntil);
 }
 
-/// A lane's message waits at the scheduler, with its group. A suspect waits here: no message overtakes it.
+/// A message waits at the supply, with its group. A suspect waits here: no message overtakes it.
 Decision Delivery::heldBack(BootTime until) {
-  return state_.role == Role::lane ? Decision(GivesBack{until}) : Waits{until};
+  return head_.isFirstOfAll || state_.isOneLine() ? Decision(Waits{until}) : GivesBack{until};
 }
 
 /// The message may be a dead letter already: a foreign source delivers it again if its acknowledgement was lost.
@@ -184,8 +184,7 @@ Decision Delivery::standStill(const Now& now) {
     return Question{AsksOperator{}};
   }
   const BootTime until = block.nextStep(id);
-  if (state_.role == Role::total) return Waits{until};
-  return GivesBack{until};
+  return state_.isOneLine() ? Decision(Waits{until}) : GivesBack{until};
 }
 
 /// Until an operator lets us go on.
@@ -408,7 +407,7 @@ Decision Delivery::attemptFailed(const Outcome& outcome, const Now& now) {
 
 /// As soon as it is certain, before its next attempt begins.
 void Delivery::tellWhoHoldsUp(std::chrono::milliseconds wait, const std::string& why, const Now& now) {
-  if (state_.role != Role::total) return;
+  if (!state_.isOneLine()) return;
   if (heldUp_.id != message().id) heldUp_ = {message().id, now.boot, BootTime::min()};
   const Duration held = now.boot - heldUp_.since;
   if (held + wait < 10s || now.boot < heldUp_.nextWord) return;
@@ -477,8 +476,7 @@ void Delivery::settle(bool hadTurn, bool wasDeadLettered) {
   pendingWrites.succeeded = pendingWrites.succeeded || (ran && !pendingWrites.takes);
   if (state_.coalesces()) {
     if (!ran) state_.coalesced.dropped(message());
-    if (!ran && state_.role == Role::total)
-      pendingWrites.ends = pendingWrites.leavesSuccessors = true;  // they would come next
+    if (!ran && state_.isOneLine()) pendingWrites.ends = pendingWrites.leavesSuccessors = true;  // they would come next
     if (const std::size_t others = ran ? state_.coalesced.ran(message()) : 0; others > 0)
       pendingWrites.news.push_back(RequestsCoalesced{message().id.value, others});
   }

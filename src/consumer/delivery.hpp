@@ -59,12 +59,13 @@ std::chrono::milliseconds longestRetryDelay(const ConsumerOptions& options) noex
 /// How the head stands in its transaction, and in hand.
 struct Head {
   MessagePtr message{};
-  bool isFirst = true;  // of its transaction
-  bool isSuspect = false;
-  bool isNamed = true;       // where each has to be on record by itself: it is
-  bool mayHaveCome = false;  // before, as one that was committed and not acknowledged
-  std::size_t place = 0;     // in hand, among those of the source
-  bool isCounted = false;    // by a rate limit, when it begins
+  bool isFirst = true;        // of its transaction
+  bool isSuspect = false;     // and alone
+  bool isFirstOfAll = false;  // no other message may overtake it
+  bool isNamed = true;        // where each has to be on record by itself: it is
+  bool mayHaveCome = false;   // before, as one that was committed and not acknowledged
+  std::size_t place = 0;      // in hand, among those of the source
+  bool isCounted = false;     // by a rate limit, when it begins
   bool storeIsAway = false;
 };
 
@@ -77,7 +78,9 @@ class Delivery {
   struct AdmitsKey {     // in the transaction → admitted
     bool mark = false;   // first a mark before it
   };
-  struct TakesToken {};    // for its start → turned
+  struct TakesToken {  // for its start → turned
+    bool isFirstOfAll = false;
+  };
   struct AsksOperator {};  // whether it, or its consumer, was let go on → inquired
   struct Begins {};        // which others does it stand for? → begun
   struct Gathers {         // its answer, of a handler that answers with values → gathered
@@ -209,10 +212,10 @@ class Delivery {
   virtual void notePostponed(const std::string& why, const Postponements& so, std::chrono::milliseconds wait,
                              const Now& now);
   /// The head waits for its next attempt at the supply, with its group.
-  virtual bool waitsElsewhere() const noexcept { return state_.role != Role::total; }
+  virtual bool waitsElsewhere() const noexcept { return !state_.isOneLine(); }
 
   const Message& message() const noexcept { return *head_.message; }
-  Decision askForTurn() const { return Question{TakesToken{}}; }
+  Decision askForTurn() const { return Question{TakesToken{head_.isFirstOfAll}}; }
   Decision admit() const { return Question{AdmitsKey{!key_.marked}}; }
   Decision run(const Now& now);
   Decision deadLetter(std::string_view reason, int attempts, bool withKey, const Now& now);
@@ -254,7 +257,7 @@ class Delivery {
     return state_.options.handlerIsExternal || (head_.isFirst && (!head_.storeIsAway || state_.answers));
   }
   /// The supply hears of its start.
-  bool isHeard() const noexcept { return state_.coalesces() || (state_.role == Role::total && head_.isCounted); }
+  bool isHeard() const noexcept { return state_.coalesces() || (state_.isOneLine() && head_.isCounted); }
   bool needsAnswer() const { return state_.answers && answered_ != message().id && !isSkip(); }
   Decision gather() const { return Question{Gathers{attemptNumber()}}; }
   bool isSkip() const { return state_.skipReasonOf(message()) != nullptr; }

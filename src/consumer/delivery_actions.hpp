@@ -24,7 +24,9 @@ inline Action actionOf(Delivery::Question question, const MessagePtr& of) {
            [&](D::AdmitsKey& how) -> Action {
              return Admit{of, how.mark};
            },
-           [&](D::TakesToken&) -> Action { return TakeTurn{of->group}; },
+           [&](D::TakesToken& how) -> Action {
+             return TakeTurn{of->group, how.isFirstOfAll};
+           },
            [&](D::AsksOperator&) -> Action { return Inquire{}; }, [&](D::Begins&) -> Action { return Begin{of}; },
            [&](D::Gathers& how) -> Action {
              return Gather{of, how.attempt};

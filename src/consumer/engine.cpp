@@ -5,6 +5,8 @@
 #include "base/backoff.hpp"
 #include "base/random.hpp"
 #include "consumer/errors.hpp"
+#include "consumer/supply/dispatcher.hpp"
+#include "consumer/supply/single_line.hpp"
 #include "consumer/worker_contexts.hpp"
 
 namespace tenure::consuming {
@@ -13,12 +15,12 @@ namespace {
 
 constexpr std::size_t windowBytes = 64U << 20U;
 
-supply::Dispatcher dispatcherOf(const ConsumerOptions& options) {
+std::unique_ptr<supply::IOrder> orderOf(const ConsumerOptions& options) {
   std::optional<supply::Coalescer> coalescer;
   if (options.coalesce == Coalesce::byKey) coalescer.emplace(options.coalesceKey, options.coalesceAhead);
-  return {{options.laneWindow, windowBytes, recoveryWindowOf(options).unrecordedWindow},
-          1 + options.ordering.lanes,
-          std::move(coalescer)};
+  if (options.ordering.lanes == 0) return std::make_unique<supply::SingleLine>(std::move(coalescer));
+  const supply::Dispatcher::Limits limits{options.laneWindow, windowBytes, recoveryWindowOf(options).unrecordedWindow};
+  return std::make_unique<supply::Dispatcher>(limits, 1 + options.ordering.lanes, std::move(coalescer));
 }
 
 }  // namespace
@@ -80,29 +82,28 @@ void Engine::inaugurate(const Term& term) {
   reading_.emplace(setting_.source, setting_.store, setting_.options, setting_.shares, term, setting_.events,
                    setting_.clock);
   readersStore_.reset();
-  if (hasLanes()) {
-    sourceTimer_.reset();
-    setting_.source.limitAnswers(&sourceTimer_);
-    dispatcher_.emplace(dispatcherOf(setting_.options), 1 + setting_.options.ordering.lanes, setting_.clock,
-                        setting_.threads);
-    context_ = std::make_unique<RecoveryContext>(*this, term);
-  } else {
-    order_.emplace(setting_.options);
-    context_ = std::make_unique<TotalContext>(*this, term);
-  }
-  main_.emplace(*context_, setting_.store, setting_.handlers, setting_.options, setting_.shares, setting_.events,
-                setting_.clock);
+  sourceTimer_.reset();
+  supply_.emplace(orderOf(setting_.options), 1 + setting_.options.ordering.lanes, setting_.clock, setting_.threads);
+  context_ = std::make_unique<MainContext>(*this, term);
+  main_.emplace(*context_, *supply_, notes_, setting_.store, setting_.handlers, setting_.options, setting_.shares,
+                setting_.events, setting_.clock);
   main_->inaugurate(term);
 }
 
+/// The lanes begin when all that a predecessor may have died of is done.
 bool Engine::execute(const Term& term) {
-  if (hasLanes()) return termState_.recovered ? read(term) : recover(term);
+  if (termState_.lanesWork) return read(term);
   readLimits();
-  return main_->execute(term).again;
+  const Return over = main_->execute(term);
+  if (setting_.isOneLine()) return over.again;
+  term.reportProgress();
+  if (term.stopToken().stop_requested()) return false;
+  if (over.isIdle && context_->isPastSuspects()) open(term);
+  return true;
 }
 
 void Engine::rest(const Term& term) {
-  if (hasLanes() && termState_.recovered) return restWithLanes(term);
+  if (termState_.lanesWork) return restWithLanes(term);
   while (term.isPaused() && !term.stopToken().stop_requested() && !main_->execute(term).isAtRest) {
   }
 }
@@ -121,43 +122,34 @@ void Engine::handOver(const Term& term) {
   if (main_) inOrder ? static_cast<void>(main_->handOver(term)) : main_->leaveSilently(term);
   main_.reset();
   context_.reset();
-  dispatcher_.reset();
-  order_.reset();
+  supply_.reset();
   reading_.reset();
   readersStore_.reset();
   setting_.source.limitAnswers(nullptr);
 }
 
-// --- before the lanes
-
-bool Engine::recover(const Term& term) {
-  readLimits();
-  const Return over = main_->execute(term);
-  term.reportProgress();
-  if (term.stopToken().stop_requested()) return false;
-  termState_.recovered = over.isIdle && static_cast<const RecoveryContext&>(*context_).isDone();
-  if (termState_.recovered) open(term);
-  return true;
-}
+// --- lanes
 
 void Engine::open(const Term& term) {
-  dispatcher_->trust();
-  dispatcher_->remember(main_->takeHistories());
+  termState_.lanesWork = true;
+  setting_.source.limitAnswers(&sourceTimer_);
+  supply_->trust();
+  supply_->remember(main_->takeHistories());
   termState_.lastProgress = setting_.clock.now();
-  dispatcher_->leave(mainWorker);
+  supply_->leave(mainWorker);
   openStores();
   for (std::size_t number = 1; number <= setting_.options.ordering.lanes; ++number) {
     auto lane = std::make_unique<LaneThread>();
     lane->context = std::make_unique<LaneContext>(*this, number);
     lane->store = std::move(laneStores_[number - 1]);
     isSerialized_ = lane->store == nullptr;
-    if (isSerialized_) dispatcher_->serialize();
+    if (isSerialized_) supply_->serialize();
     if (isSerialized_) lane->store = std::make_unique<SerializedStore>(access_, *lane->context, setting_.store);
     lane->context->useStore(*lane->store);
     ConsumerOptions options = setting_.options;
     if (options.jitterSeed != 0) options.jitterSeed += number;
-    lane->runner = std::make_unique<LaneRunner>(*lane->context, *lane->store, setting_.handlers, options,
-                                                setting_.shares, setting_.events, setting_.clock);
+    lane->runner = std::make_unique<LaneRunner>(*lane->context, *supply_, notes_, *lane->store, setting_.handlers,
+                                                options, setting_.shares, setting_.events, setting_.clock);
     lanes_.push_back(std::move(lane));
   }
   readBesideLanes();
@@ -229,10 +221,10 @@ void Engine::readLimits() {
   const RateLimits* limits = setting_.options.limits;
   if (limits == nullptr || termState_.limitsSeen == limits->version()) return;
   termState_.limitsSeen = limits->version();  // first: what changes meanwhile is seen next time
-  hasLanes() ? dispatcher_->limit(limits->rules()) : order_->limit(limits->rules());
+  supply_->limit(limits->rules());
 }
 
-// The career thread while the lanes are at work: between the source and the dispatcher.
+// The career thread while the lanes are at work: between the source and the supply.
 
 namespace {
 
@@ -251,15 +243,14 @@ bool Engine::read(const Term& term) {
   const BootTime begin = setting_.clock.now();
   const auto isOver = [&] {
     if (termState_.sourceTrouble) return true;
-    return setting_.clock.now() - begin >= slice && dispatcher_->madeProgressSince(begin);
+    return setting_.clock.now() - begin >= slice && supply_->madeProgressSince(begin);
   };
   if (const auto trouble = std::exchange(termState_.sourceTrouble, std::nullopt)) sourceFailed(term, *trouble);
   while (!stop_.stop_requested() && !isOver() && !term.isPaused()) {
     reportProgress(term);
     readLimits();
     const auto stop = stop_.get_token();
-    if (const auto done =
-            dispatcher_->mustBeReadAgain() ? readAgain(term) : readOnce(setting_.clock.now() + slice, stop);
+    if (const auto done = supply_->mustBeReadAgain() ? readAgain(term) : readOnce(setting_.clock.now() + slice, stop);
         !done)
       reading_->takeStoresFault() ? storeFailed(term, done.error()) : sourceFailed(term, done.error());
     else if (const auto since = std::exchange(termState_.storeFailsSince, std::nullopt))
@@ -274,10 +265,10 @@ bool Engine::read(const Term& term) {
 /// Lanes keep what they have not begun: their threads wait until the election is resumed.
 void Engine::restWithLanes(const Term& term) {
   const std::stop_callback leaving(term.stopToken(), [this] { stop_.request_stop(); });
-  while (term.isPaused() && !stop_.stop_requested() && !dispatcher_->isQuiet()) {
+  while (term.isPaused() && !stop_.stop_requested() && !supply_->isQuiet()) {
     reportProgress(term);
     if (const Result<void> done = acknowledge(); !done) sourceFailed(term, done.error());
-    dispatcher_->await(setting_.clock.now() + lookInterval, stop_.get_token());
+    supply_->await(setting_.clock.now() + lookInterval, stop_.get_token());
   }
   if (!stop_.stop_requested()) return;
   settleDown(term);
@@ -285,92 +276,92 @@ void Engine::restWithLanes(const Term& term) {
 }
 
 Result<void> Engine::acknowledge() {
-  const std::vector<Message> done = dispatcher_->takeAcknowledgements();
+  const std::vector<Message> done = supply_->takeAcknowledgements();
   if (done.empty()) return {};
   const Result<void> acknowledged = setting_.source.acknowledge(done);
-  if (acknowledged) dispatcher_->confirm(done.size());
+  if (acknowledged) supply_->confirm(done.size());
   return acknowledged;
 }
 
 Result<void> Engine::readOnce(BootTime until, const std::stop_token& stop) {
   if (const Result<void> acknowledged = acknowledge(); !acknowledged) return acknowledged;
-  if (dispatcher_->wantsLook()) return look(stop);
+  if (supply_->wantsLook()) return look(stop);
   reading_->tellOfGaps();
   if (const Result<void> given = giveUpOldGaps(stop); !given) return given;
-  if (!dispatcher_->wantsMore()) {
-    dispatcher_->await(until, stop);
+  if (!supply_->wantsMore()) {
+    supply_->await(until, stop);
     const SerialAccess::Pass pass = passForReading();
     return setting_.source.tend();
   }
-  const bool onlyLooks = readsInTurn() && !dispatcher_->isAtRest();
+  const bool onlyLooks = readsInTurn() && !supply_->isAtRest();
   Result<supply::Arrivals> arrivals = fetch(onlyLooks ? onlyLook : until, stop);
   if (!arrivals) return arrivals.error();
   const bool isDry = arrivals->isDry;
-  dispatcher_->receive(std::move(*arrivals));
-  if (isDry && onlyLooks) dispatcher_->await(setting_.clock.now() + lookInterval, stop);
+  supply_->receive(std::move(*arrivals));
+  if (isDry && onlyLooks) supply_->await(setting_.clock.now() + lookInterval, stop);
   return {};
 }
 
 Result<void> Engine::look(const std::stop_token& stop) {
-  dispatcher_->beginLook();
-  while (dispatcher_->room() > 0) {
-    Result<supply::Arrivals> arrivals = reading_->fetch(dispatcher_->room(), onlyLook, stop);
+  supply_->beginLook();
+  while (supply_->room() > 0) {
+    Result<supply::Arrivals> arrivals = reading_->fetch(supply_->room(), onlyLook, stop);
     if (!arrivals) return arrivals.error();
     if (arrivals->isDry) break;
-    dispatcher_->receive(std::move(*arrivals));
+    supply_->receive(std::move(*arrivals));
   }
-  dispatcher_->endLook();
+  supply_->endLook();
   return {};
 }
 
 /// Where the source has no message, and none is in work that would make it hold some back.
 Result<void> Engine::giveUpOldGaps(const std::stop_token& stop) {
   if (!setting_.options.followNumbers || setting_.options.whenGapIsOld == GapPolicy::wait) return {};
-  if (!dispatcher_->isEmpty() || !reading_->mayGiveUp()) return {};
+  if (!supply_->isEmpty() || !reading_->mayGiveUp()) return {};
   Result<supply::Arrivals> arrivals = fetch(onlyLook, stop);
   if (!arrivals) return arrivals.error();
   const bool isDry = arrivals->isDry && !stop.stop_requested();
-  dispatcher_->receive(std::move(*arrivals));
+  supply_->receive(std::move(*arrivals));
   return isDry ? reading_->giveUpOldGaps() : Result<void>{};
 }
 
-/// Of some that were stood for the dispatcher knows too little to have them run.
+/// The supply knows too little of some coalesced messages to have them run.
 Result<void> Engine::readAgain(const Term& term) {
   const Result<bool> rested = awaitRest(term, [this] { return acknowledge(); });
   if (!rested) return rested.error();
   if (stop_.stop_requested()) return {};
   if (!*rested) {
-    dispatcher_->close(false);
-    return {};  // the dispatcher still asks for it
+    supply_->close(false);
+    return {};  // the supply still asks for it
   }
-  dispatcher_->clear();
+  supply_->clear();
   const SerialAccess::Pass pass = passForReading();
   const Result<void> attached = setting_.source.attach(term);
   if (!attached) return attached;
   reading_->attached();
-  dispatcher_->close(false);
+  supply_->close(false);
   return {};
 }
 
 /// Lanes finish what they hold, and take nothing more. False: a lane still holds messages, because the term ends or the
 /// election is paused.
 Result<bool> Engine::awaitRest(const Term& term, const std::function<Result<void>()>& each) {
-  dispatcher_->close(true);
-  while (!dispatcher_->isAtRest()) {
+  supply_->close(true);
+  while (!supply_->isAtRest()) {
     if (stop_.stop_requested() || term.isPaused()) return false;
     if (!term.valid()) return Error{Errc::leaseLost, "while its lanes came to rest"};  // those may wait for it to end
     reportProgress(term);
     if (const Result<void> done = each(); !done) return done.error();
-    dispatcher_->await(setting_.clock.now() + lookInterval, stop_.get_token());
+    supply_->await(setting_.clock.now() + lookInterval, stop_.get_token());
   }
   return true;
 }
 
 Result<supply::Arrivals> Engine::fetch(BootTime until, const std::stop_token& stop) {
-  std::stop_source& interrupt = dispatcher_->interrupt();
+  std::stop_source& interrupt = supply_->interrupt();
   const std::stop_callback leaving(stop, [&interrupt] { interrupt.request_stop(); });
-  if (const auto due = dispatcher_->nextDue(); due && readsInTurn()) until = std::min(until, *due);
-  return reading_->fetch(dispatcher_->room(), until, interrupt.get_token());
+  if (const auto due = supply_->nextDue(); due && readsInTurn()) until = std::min(until, *due);
+  return reading_->fetch(supply_->room(), until, interrupt.get_token());
 }
 
 /// Attaches the source anew, which delivers again what was not acknowledged. While the election is paused the error is
@@ -395,13 +386,13 @@ void Engine::sourceFailed(const Term& term, const Error& error) {
     return false;
   };
   const Result<bool> rested = awaitRest(term, [&]() -> Result<void> {
-    static_cast<void>(dispatcher_->takeAcknowledgements());
+    static_cast<void>(supply_->takeAcknowledgements());
     return isLost() ? Result<void>(trouble) : Result<void>{};
   });
   if (!rested) giveUp(rested.error());
   if (stop_.stop_requested()) return;
   if (!*rested) return postpone(error);
-  dispatcher_->clear();
+  supply_->clear();
   for (;;) {
     if (term.isPaused()) return postpone(trouble);
     if (isLost()) giveUp(trouble);
@@ -418,7 +409,7 @@ void Engine::sourceFailed(const Term& term, const Error& error) {
   sourceTimer_.hold(std::nullopt);
   termState_.sourceIsAway = false;
   sourceIsLongAway_ = false;
-  dispatcher_->close(false);
+  supply_->close(false);
   tell(OutageEnded{std::chrono::duration_cast<std::chrono::milliseconds>(setting_.clock.now() - began)});
 }
 
@@ -467,17 +458,17 @@ void Engine::Watch::onAnswered() {
 
 /// Waits for the lanes to finish what they have begun.
 void Engine::settleDown(const Term& term) {
-  while (dispatcher_->lanesLeft() <= lanes_.size()) {
+  while (supply_->lanesLeft() <= lanes_.size()) {
     reportProgress(term);
-    dispatcher_->await(setting_.clock.now() + 20ms, {});
+    supply_->await(setting_.clock.now() + 20ms, {});
   }
-  if (const std::vector<Message> done = dispatcher_->takeAcknowledgements(); !done.empty() && term.valid())
+  if (const std::vector<Message> done = supply_->takeAcknowledgements(); !done.empty() && term.valid())
     static_cast<void>(setting_.source.acknowledge(done));  // what does not get through comes again, and is known
 }
 
 /// The watchdog hears of progress when every lane with something in hand has made some.
 void Engine::reportProgress(const Term& term) {
-  if (!dispatcher_->madeProgressSince(termState_.lastProgress)) return;
+  if (!supply_->madeProgressSince(termState_.lastProgress)) return;
   termState_.lastProgress = setting_.clock.now();
   term.reportProgress();
 }

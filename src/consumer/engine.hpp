@@ -1,21 +1,20 @@
 /// The consumer: one engine for 1..N lanes.
 ///
-///     source ─► intake         window, suspects, coalescing
-///                 └► scheduler       whose turn, limits, parking
+///     source ─► reading         as it comes, or in the order of its numbers
+///                 └► supply          who is next: suspects first, limits, coalescing; one line or groups
 ///                      └► delivery × lanes   one message: look up, handle, settle, fail, reject
 ///                           └► committer         batches, commit, resolve, acknowledge
 ///
-///     total order   one group on one lane, on the career thread (total_order.hpp)
-///     per group     supply/dispatcher.hpp (intake, scheduler) under a lock (shared_dispatcher.hpp), and lanes on
-///                   threads of their own
+///     one line      one lane, on the career thread, which reads the source itself
+///     per group     lanes on threads of their own, which the career thread reads for
 ///
 /// Each part is a pure machine. lane.hpp puts those of a lane together, and says what comes next; lane_runner.hpp
-/// performs that, through its context (worker_context.hpp): the lane's way to its messages. The engine makes them:
+/// performs that, at the supply (supply.hpp) and the store. The engine makes them:
 ///
 ///   prepare      the main store and those of the lanes connect
 ///   inaugurate   the main runner claims, recalls and attaches
-///   execute      first the main runner alone, with what a dead predecessor may have had in work; in total order it
-///                goes on. Else the lanes, each on a thread of its own, while this one reads and acknowledges
+///   execute      first the main runner alone, with what a dead predecessor may have had in work. It goes on with the
+///                one line; or the lanes begin, each on a thread of its own, while this one reads and acknowledges
 ///
 ///   rest         the election is paused: the lanes finish what they have begun, and keep the rest in hand
 ///   handOver     the lanes finish what they have in hand, then the main runner writes that nothing is in work
@@ -39,8 +38,7 @@
 #include "consumer/lane_runner.hpp"
 #include "consumer/reading.hpp"
 #include "consumer/serialized_store.hpp"
-#include "consumer/shared_dispatcher.hpp"
-#include "consumer/total_order.hpp"
+#include "consumer/supply.hpp"
 #include "tenure/spi/source.hpp"
 
 namespace tenure::consuming {
@@ -62,8 +60,7 @@ class Engine final : public ILeaderCareer {
   void handOver(const Term& term) override;
 
  private:
-  class TotalContext;
-  class RecoveryContext;
+  class MainContext;
   class LaneContext;
   /// Of the source's answers, which the reader waits for.
   class Watch final : public IAnswerWatch {
@@ -91,6 +88,7 @@ class Engine final : public ILeaderCareer {
     const IClock& clock;
     IThreads& threads;
 
+    bool isOneLine() const noexcept { return options.ordering.lanes == 0; }
     Result<QueueIdentity> identity(const std::stop_token& stop) const {
       return shares ? QueueIdentity{} : source.identity(stop);
     }
@@ -110,16 +108,14 @@ class Engine final : public ILeaderCareer {
     FencingToken token;
     std::optional<BootTime> overdueSince{};  // the source's answer, and told
     bool sourceIsAway = false;               // since it has failed, and that is told
-    bool recovered = false;
+    bool lanesWork = false;
     BootTime lastProgress{};
     std::optional<std::uint64_t> limitsSeen{};
     std::optional<BootTime> storeFailsSince{};  // for the reader
     std::optional<Error> sourceTrouble{};       // met while paused: dealt with when work goes on
   };
 
-  bool hasLanes() const noexcept { return setting_.options.ordering.lanes > 0; }
   void openStores();
-  bool recover(const Term& term);
   void open(const Term& term);
   void readBesideLanes();
   void work(LaneThread& lane, const Term& term) noexcept;
@@ -157,9 +153,8 @@ class Engine final : public ILeaderCareer {
   // State of the present term.
   TermState termState_;
   std::shared_ptr<Notes> notes_;
-  std::optional<TotalOrder> order_;             // in total order
-  std::optional<SharedDispatcher> dispatcher_;  // with lanes
-  std::unique_ptr<IWorkerContext> context_;     // the main runner's
+  std::optional<Supply> supply_;
+  std::unique_ptr<MainContext> context_;  // the main runner's
   std::optional<LaneRunner> main_;
   LaneTurns turns_;
   SerialAccess access_;  // a lane that was not handed over may still be behind it

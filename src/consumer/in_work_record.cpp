@@ -6,7 +6,7 @@ namespace tenure::consuming {
 
 void InWorkRecord::restore(const ConsumerState& left) {
   declared_ = left.facts.window;
-  if (lane_.role == Role::lane) {  // its suspects are dealt with; what stays of them is a record to close
+  if (!lane_.reads) {  // its suspects are dealt with; what stays of them is a record to close
     state_ = left.inWork.ids.empty() ? State::closed : State::open;
     return;
   }
@@ -23,9 +23,7 @@ std::size_t InWorkRecord::mostSuspects() const noexcept {
 }
 
 /// Once suspects are being narrowed down, that goes on to the last one.
-void InWorkRecord::scanned(LaneQueue& queue, const SuspectScan& scan) {
-  if (!lane_.takesFirst()) queue.findSuspects(scan);
-  if (lane_.role == Role::recovery) queue.suspectAll();
+void InWorkRecord::scanned(LaneQueue& queue) {
   const bool areMany = few_ > 1 && !left_.isNarrowedDown && std::min(queue.suspects(), mostSuspects()) > fewSuspects;
   queue.narrow(areMany || (queue.narrows() && queue.suspects() > 0));
   queue.setStartable(queue.narrows() ? 0 : queue.suspects() > 0 ? queue.suspects() : lane_.namesEach() ? 0 : limit_);
@@ -33,8 +31,11 @@ void InWorkRecord::scanned(LaneQueue& queue, const SuspectScan& scan) {
   expects_ = false;
 }
 
-void InWorkRecord::onArrived(LaneQueue& queue) const noexcept {
-  if (lane_.role == Role::recovery && isOpen()) queue.suspectAll();
+/// Suspects come before all other messages.
+void InWorkRecord::onArrived(LaneQueue& queue, std::size_t messages, std::size_t suspects) const noexcept {
+  if (suspects == 0) return;
+  queue.setSuspects(std::min(queue.suspects(), queue.size() - messages) + suspects);
+  if (isOpen() && !queue.narrows()) queue.setStartable(std::max(queue.startable(), queue.suspects()));
 }
 
 /// Where each message is named when it begins, one that failed in good order is no suspect while it waits.
@@ -56,7 +57,7 @@ InWorkRecord::Entry InWorkRecord::nextFew(const LaneQueue& queue, Entry entry) c
 /// Before the lanes. Suspects that are not in hand may come next, or the lanes have who comes next, when what is left
 /// here is parked.
 bool InWorkRecord::isOpenElsewhere(const LaneQueue& queue, const Entry& entry, const Ending& ending) const noexcept {
-  if (lane_.role != Role::recovery) return false;
+  if (!lane_.precedesLanes()) return false;
   if (ending.closes) return queue.narrows();  // the lanes' records do not name them any more
   return entry.suspectsLeft == 0 || left_.more || lane_.coalesces();
 }
@@ -67,15 +68,15 @@ InWorkRecord::Entry InWorkRecord::next(const LaneQueue& queue, const Ending& end
   entry.suspectsLeft = suspectsAfter(queue, ending.cameHome);
   if (queue.narrows() && entry.suspectsLeft > 0 && !ending.closes) return nextFew(queue, std::move(entry));
   // The records of a predecessor's lanes stand until this term has declared how far it goes itself.
-  const bool named = lane_.role == Role::total && entry.suspectsLeft > theirs().unrecordedWindow && theirs().lanes > 0;
+  const bool named = lane_.isOneLine() && entry.suspectsLeft > theirs().unrecordedWindow && theirs().lanes > 0;
   const std::size_t wanted = named                    ? theirs().unrecordedWindow
                              : entry.suspectsLeft > 0 ? entry.suspectsLeft
                              : ending.closes          ? 0
                                                       : ending.batch;
   const bool elsewhere = ending.elsewhere || named || isOpenElsewhere(queue, entry, ending);
-  const bool leavesOpen = lane_.role != Role::lane && (!lane_.namesEach() || entry.suspectsLeft > 0);
+  const bool leavesOpen = lane_.reads && (!lane_.namesEach() || entry.suspectsLeft > 0);
   entry.names = std::min(wanted, left);
-  // The successor has to look for suspects that this term has not taken from the dispatcher. Before the term closes its
+  // The successor has to look for suspects that this term has not taken from the supply. Before the term closes its
   // record, only coalescing leaves any there: messages of a group that is in hand, and all that stand behind them.
   const bool isToldOn = (ending.closes || lane_.coalesces()) && hasMoreSuspects();
   entry.inWork.more = leavesOpen && (left < wanted || (elsewhere && wanted > 0) || isToldOn);
@@ -99,7 +100,7 @@ void InWorkRecord::committed(const Entry& entry, LaneQueue& queue) {
   recorded_ = Written{entry.isNarrow, entry.inWork.more, entry.inWork.suspectsOf.value != 0};
   hasVoided_ = hasVoided_ || entry.isNarrow;
   queue.setSuspects(entry.suspectsLeft);
-  if (entry.suspectsLeft == 0 && lane_.role == Role::total) queue.narrow(false);
+  if (entry.suspectsLeft == 0 && lane_.isOneLine()) queue.narrow(false);
   const bool leavesOpen = entry.inWork.more || lane_.takesFirst();
   queue.setStartable(queue.narrows()          ? entry.names
                      : entry.suspectsLeft > 0 ? entry.suspectsLeft

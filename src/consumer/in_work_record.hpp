@@ -51,11 +51,11 @@ class InWorkRecord {
         few_(std::min(fewSuspects, limit_)) {}
 
   void restore(const ConsumerState& left);
-  /// The suspects are known: marks them in the queue, and sets how many messages may begin.
-  void scanned(LaneQueue& queue, const SuspectScan& scan);
-  /// More messages came. In recovery every one is suspect; the record leaves open how many are to come.
-  void onArrived(LaneQueue& queue) const noexcept;
-  /// In recovery: no suspect is left, neither in hand nor at the dispatcher.
+  /// All suspects that are to come first are in hand: sets how many messages may begin.
+  void scanned(LaneQueue& queue);
+  /// So many messages came, and the first of them are suspects.
+  void onArrived(LaneQueue& queue, std::size_t messages, std::size_t suspects) const noexcept;
+  /// Before the lanes: no suspect is left, neither in hand nor at the supply.
   void recovered() noexcept { isRecovered_ = true; }
   /// The suspects are to be found at the source once more.
   void unread() noexcept { state_ = State::unread; }
@@ -103,7 +103,7 @@ class InWorkRecord {
   std::size_t mostSuspects() const noexcept;
   bool isOpenElsewhere(const LaneQueue& queue, const Entry& entry, const Ending& ending) const noexcept;
   bool hasMoreSuspects() const noexcept {
-    return lane_.role == Role::recovery && !isRecovered_ && (left_.named > 0 || left_.more);
+    return lane_.precedesLanes() && !isRecovered_ && (left_.named > 0 || left_.more);
   }
   Entry nextFew(const LaneQueue& queue, Entry entry) const;
   static void name(const LaneQueue& queue, Entry& entry);

@@ -14,7 +14,6 @@ using namespace std::chrono_literals;
 /// A lease that is late comes back with the next probe, or not at all.
 constexpr std::chrono::milliseconds softLimitPause{20};
 constexpr std::size_t leastReadAhead = 32;
-constexpr std::chrono::seconds tendingPace{1};
 
 std::unique_ptr<Delivery> deliveryOf(LaneState& state, Random random) {
   if (state.takesFirst()) return std::make_unique<TakenDelivery>(state, random);
@@ -24,13 +23,13 @@ std::unique_ptr<Delivery> deliveryOf(LaneState& state, Random random) {
 }  // namespace
 
 Lane::Lane(const ConsumerOptions& options, Random random, const Setup& setup)
-    : state_(options, setup.role, setup.together, setup.token, setup.notes, setup.takesSkips, setup.answers),
+    : state_(options, setup.reads, setup.together, setup.token, setup.notes, setup.takesSkips, setup.answers),
       outages_(state_, random.fork()),
       sweeper_(state_),
       inWork_(state_),
       delivery_(deliveryOf(state_, random.fork())),
       committer_(state_) {
-  if (state_.role != Role::lane) return;
+  if (state_.reads) return;
   termState_.attached = true;
   queue_.setStartable(state_.takesFirst() ? inWork_.limit() : 0);
 }
@@ -73,15 +72,14 @@ Action Lane::proceed(const Now& now) {
   if (!committer_.isOutcomeKnown()) return askAgain(now);
   if (queue_.joined() > 0) return joinOrRun(now);
   if (queue_.settled() > 0 && committer_.isOver(queue_, delivery_->lastRun(), now)) return takeAheadOrCommit(now);
-  if (TakenDelivery* taken = delivery_->taken()) return decide(taken->goOn(headOf(now), notBefore(), now), now);
+  if (TakenDelivery* taken = delivery_->taken()) return decide(taken->goOn(headOf(), notBefore(), now), now);
   if (parkUntil_) return park();
   if (now.stopAsked) return over(false);
-  // A lost source is attached at once: the head may wait for hours, and the source is tended meanwhile.
-  const bool isLost = !termState_.attached && state_.role == Role::total && now.mayBegin;
-  if (isLost && now.boot >= outages_.notBefore()) return attach();
+  // A lost source is attached at once, whatever the head waits for.
+  if (!termState_.attached && now.mayBegin && now.boot >= outages_.notBefore()) return Attach{};
   if (now.boot < notBefore()) return waitFor(notBefore(), now);
   if (!now.mayBegin) return waitFor(now.boot + softLimitPause, now);
-  if (!termState_.attached) return attach();
+  if (!termState_.attached) return Attach{};
   if (inWork_.isUnread()) return take(room(), onlyLook);  // before the first message of a term begins
   const Duration slice = std::max<Duration>(state_.options.idleWait, 20ms);
   if (queue_.settled() == 0 && now.boot - sliceBegan_ >= slice) return over(true);
@@ -89,7 +87,7 @@ Action Lane::proceed(const Now& now) {
   if (wantsMessages())
     return take(room(), queue_.size() == 0 && !sweeper_.hasSwept() ? now.boot + state_.options.idleWait : onlyLook);
   const bool isPastSuspects = queue_.settled() == 0 && queue_.suspects() == 0 && !state_.takesFirst();
-  if (state_.role == Role::total && isPastSuspects && !inWork_.isDeclared()) return Declare{inWork_.own()};
+  if (state_.isOneLine() && isPastSuspects && !inWork_.isDeclared()) return Declare{inWork_.own()};
   return beginHead(now);
 }
 
@@ -105,19 +103,8 @@ Action Lane::becomeLeader(const Now& now) {
   if (now.boot < notBefore()) return Wait{notBefore()};
   if (!termState_.claimed) return Claim{};
   if (!termState_.recalled) return Recall{};
-  if (!termState_.attached) return attach();
+  if (!termState_.attached) return Attach{};
   return over(true);
-}
-
-/// Suspects in hand have to be found again, by their ids: messages acknowledged only now may come before them.
-Action Lane::attach() {
-  Attach attach;
-  if (queue_.suspects() > 0 || !inWork_.isUnread()) {
-    attach.suspects.emplace();
-    for (const MessagePtr& message : queue_.messages().first(queue_.suspects()))
-      attach.suspects->push_back(message->id);
-  }
-  return attach;
 }
 
 /// While the commit's outcome is unknown, nothing else may happen; and to leave now is no clean end.
@@ -140,7 +127,7 @@ Action Lane::waitFor(BootTime until, const Now& now) {
 /// the reader tends it.
 bool Lane::tendsMeanwhile(const Now& now) const noexcept {
   const bool isThere = !outages_.storeIsAway() || trouble_.is(Errc::transactionConflict);
-  return state_.role != Role::lane && termState_.attached && !hasOpenWork() && now.mayBegin && isThere;
+  return state_.reads && termState_.attached && !hasOpenWork() && now.mayBegin && isThere;
 }
 
 std::optional<Action> Lane::sweepStep(const Now& now) {
@@ -158,12 +145,11 @@ Action Lane::onRecalled(const ConsumerState& left, const Now& now) {
   outages_.wentWell(Side::store, now);
   termState_.recalled = true;
   inWork_.restore(left);
-  if (state_.role == Role::lane) return proceed(now);
+  if (!state_.reads) return proceed(now);
   const ConsumerFacts& facts = left.facts;
   sweeper_.restore(facts.clock, now);
   state_.streak().restore(facts.streak);
   if (state_.streak().isStopped()) state_.tell(ConsumerStopped{facts.streak->deaths, facts.streak->lastReason});
-  for (const AttemptRecord& attempt : left.attempts) state_.histories.put(attempt);
   return proceed(now);
 }
 
@@ -171,9 +157,9 @@ Action Lane::onRecalled(const ConsumerState& left, const Now& now) {
 
 bool Lane::wantsMessages() const noexcept {
   if (queue_.settled() == queue_.size()) return true;
-  if (state_.role == Role::lane) return false;
+  if (!state_.reads) return false;
   const bool isNew = queue_.settled() == 0 && !supply_.topped;
-  if (state_.coalesces() && state_.role == Role::total) return supply_.mayReadOn && (!supply_.dry || isNew);
+  if (state_.coalesces() && state_.isOneLine()) return supply_.mayReadOn && (!supply_.dry || isNew);
   return isNew && queue_.size() < 2 * inWork_.limit();
 }
 
@@ -183,7 +169,7 @@ bool Lane::wantsMessages() const noexcept {
 std::size_t Lane::wantsAhead(const Now& now) const noexcept {
   constexpr std::size_t leastWorth = 4;
   const bool isPlain = !state_.takesFirst() && !state_.together && !state_.coalesces() && !state_.options.followNumbers;
-  if (state_.role != Role::lane || !isPlain || supply_.areCounted || supply_.dry) return 0;
+  if (state_.reads || !isPlain || supply_.areCounted || supply_.dry) return 0;
   if (phase_ != Phase::executing || now.stopAsked || !now.mayBegin || outages_.any()) return 0;
   const std::size_t ahead = committer_.ahead();
   return ahead >= leastWorth ? ahead - std::min(ahead, queue_.size() - queue_.settled()) : 0;
@@ -196,13 +182,13 @@ Action Lane::takeAheadOrCommit(const Now& now) {
 
 std::size_t Lane::room() const noexcept {
   const std::size_t limit = inWork_.limit();
-  if (state_.role == Role::lane) return limit - std::min(queue_.settled(), limit);
+  if (!state_.reads) return limit - std::min(queue_.settled(), limit);
   const std::size_t room = limit + std::max(limit, leastReadAhead);
   return room - std::min(room - 1, queue_.size());
 }
 
 Action Lane::take(std::size_t max, BootTime until) {
-  return Take{max, until, delivery_->whoseRunIsOver(), state_.role != Role::total && mayRelease()};
+  return Take{max, until, delivery_->whoseRunIsOver(), mayRelease()};
 }
 
 Action Lane::onTaken(Assignment assignment, const Now& now) {
@@ -211,32 +197,34 @@ Action Lane::onTaken(Assignment assignment, const Now& now) {
   for (MessageHeldBack& other : assignment.heldBack) state_.tell(std::move(other));
   supply_.areCounted = assignment.areCounted;
   supply_.mayReadOn = assignment.mayReadOn;
-  if (state_.role == Role::lane && assignment.areCounted) delivery_->bringTokens(assignment.messages);
-  if (state_.role == Role::lane && queue_.startable() >= queue_.size())
+  if (assignment.haveTokens) delivery_->bringTokens(assignment.messages);
+  if (!state_.reads && queue_.startable() >= queue_.size())
     queue_.setStartable(std::max(queue_.startable(), queue_.size() + assignment.startable));
   if (assignment.asked) {
     supply_.topped = true;
     supply_.dry = assignment.dry;
     sweeper_.mayGoOn();
   }
+  const std::size_t messages = assignment.messages.size();
   queue_.add(std::move(assignment.messages), assignment.standings);
-  inWork_.onArrived(queue_);
-  if (assignment.scan && inWork_.isUnread()) return scanned(*assignment.scan, now);
+  inWork_.onArrived(queue_, messages, assignment.suspects);
+  if (assignment.isScan && inWork_.isUnread()) return scanned(now);
   if (queue_.size() == 0 && !inWork_.isUnread()) return emptied(now);
   if (queue_.settled() > 0 && queue_.settled() == queue_.size()) state_.pendingWrites.ends = true;
   return proceed(now);
 }
 
-Action Lane::scanned(const SuspectScan& scan, const Now& now) {
-  inWork_.scanned(queue_, scan);
+Action Lane::scanned(const Now& now) {
+  inWork_.scanned(queue_);
+  supply_.topped = supply_.topped && queue_.suspects() == 0;
   if (queue_.suspects() > 0) state_.tell(SuspectsFound{queue_.suspects(), inWork_.together(queue_)});
-  if (state_.role == Role::total) sweeper_.start(now.boot);
+  if (state_.isOneLine()) sweeper_.start(now.boot);
   return proceed(now);
 }
 
 /// There is nothing left to do.
 Action Lane::emptied(const Now& now) {
-  const bool handsOverToLanes = state_.role == Role::recovery && !now.stopAsked;
+  const bool handsOverToLanes = state_.precedesLanes() && !now.stopAsked;
   if (handsOverToLanes) inWork_.recovered();
   if (handsOverToLanes && (sweeper_.toWrite() || !inWork_.coversFront() || inWork_.isOfSuspects()))
     return commit(now);  // before any key of theirs
@@ -246,15 +234,16 @@ Action Lane::emptied(const Now& now) {
 
 // --- the head
 
-Head Lane::headOf(const Now& now) const {
+Head Lane::headOf() const {
   Head head{.isFirst = queue_.settled() == 0,
             .isNamed = queue_.startable() > 0,
-            .isCounted = state_.role == Role::total ? now.isLimited : supply_.areCounted,
+            .isCounted = supply_.areCounted,
             .storeIsAway = outages_.storeIsAway()};
   if (queue_.settled() + queue_.joined() >= queue_.size()) return head;
   head.message = queue_.head();
   head.mayHaveCome = delivery_->remembersAny() && isOfSource(head.message);
   if (head.mayHaveCome) head.place = queue_.settledOfSource();
+  head.isFirstOfAll = queue_.isSuspect();
   // A message that a process has died of already is charged before it begins, however many suspects there are.
   head.isSuspect = queue_.isSuspect() && (!queue_.narrows() || state_.histories.hasDied(head.message->id));
   return head;
@@ -263,7 +252,7 @@ Head Lane::headOf(const Now& now) const {
 Action Lane::beginHead(const Now& now) {
   const bool mayBegin = !state_.streak().isStopped() && !state_.streak().isLeftOver();
   // A successor would not find it among its suspects.
-  const bool isNamedFirst = state_.role == Role::lane || queue_.narrows();
+  const bool isNamedFirst = !state_.reads || queue_.narrows();
   if (mayBegin && isNamedFirst && !inWork_.mayBegin(queue_)) return takeAheadOrCommit(now);
   if (queue_.settled() == 0) committer_.begin(now.boot);
   if (mayBegin && joins(now)) return join(now);
@@ -271,7 +260,7 @@ Action Lane::beginHead(const Now& now) {
     toldOfHorizon_ = true;
     state_.tell(BeyondHorizon{head.id.value, now.wall - head.enqueuedAt});
   }
-  return decide(delivery_->begin(headOf(now), now), now);
+  return decide(delivery_->begin(headOf(), now), now);
 }
 
 Action Lane::decide(Delivery::Decision decision, const Now& now) {
@@ -306,7 +295,7 @@ Action Lane::onAdmitted(Admission admission, const Now& now) {
   if (admission == Admission::fresh) return joinHead(now);
   // The message is admitted again when the joined ones are done.
   if (queue_.joined() > 0) return HandleTogether{{queue_.joinedOnes().begin(), queue_.joinedOnes().end()}};
-  return decide(delivery_->known(headOf(now), admission, now), now);
+  return decide(delivery_->known(headOf(), admission, now), now);
 }
 
 Action Lane::onGathered(const Gathered& gathered, const Now& now) {
@@ -316,10 +305,10 @@ Action Lane::onGathered(const Gathered& gathered, const Now& now) {
 }
 
 /// None that a death, a limit or a key of another message may keep from its turn.
-std::vector<MessagePtr> Lane::startable(const Now& now) const {
+std::vector<MessagePtr> Lane::startable() const {
   const bool isAlone = delivery_->hasTaken() || state_.takesFirst() || state_.coalesces() || queue_.suspects() > 0 ||
-                       queue_.settled() > 0 || queue_.size() == 0 || queue_.apart() > 1 || headOf(now).isCounted ||
-                       state_.role == Role::recovery || outages_.any() || delivery_->remembersAny();
+                       queue_.settled() > 0 || queue_.size() == 0 || queue_.apart() > 1 || headOf().isCounted ||
+                       outages_.any() || delivery_->remembersAny();
   if (isAlone) return {};
   return delivery_->plainOnes(
       queue_.messages().first(std::min({queue_.startable(), committer_.size() + ahead_, queue_.size()})));
@@ -434,7 +423,7 @@ Action Lane::goOn(const Failed<Commit>& failed, const Now& now) {
   }
   if (isRefusal(error)) return refusedByStore(queue_.messages().front()->id, error, error.is(Errc::commitRefused), now);
   forgetTransaction();
-  return decide(delivery_->heldUp(headOf(now), error.message(), now), now);
+  return decide(delivery_->heldUp(headOf(), error.message(), now), now);
 }
 
 Action Lane::goOn(const Failed<Resolve>& failed, const Now& now) {
@@ -467,7 +456,7 @@ Action Lane::overstrained(const Error& error, std::size_t settledAlone, const No
   const bool isAlone = queue_.joined() == 0 && queue_.settled() == settledAlone;
   queue_.separate();
   forgetTransaction();
-  if (isAlone) return decide(delivery_->overstrained(headOf(now), error.message(), now), now);
+  if (isAlone) return decide(delivery_->overstrained(headOf(), error.message(), now), now);
   queue_.setStartable(1);
   return proceed(now);
 }
@@ -487,6 +476,7 @@ Action Lane::refusedByStore(const MessageId& id, const Error& error, bool counts
 
 Action Lane::goOn(const Failed<Acknowledge>& failed, const Now& now) {
   if (!state_.dedups()) delivery_->remember(queue_.settledOnes());
+  parkUntil_.reset();  // all of it comes again
   queue_.leave();
   forgetTransaction();
   return sourceFailed(failed.error, now);
@@ -494,7 +484,7 @@ Action Lane::goOn(const Failed<Acknowledge>& failed, const Now& now) {
 
 /// Delivery starts again at the next attach, with what was not acknowledged; what is in hand is committed first.
 Action Lane::sourceFailed(const Error& error, const Now& now) {
-  termState_.attached = state_.role == Role::lane;
+  termState_.attached = !state_.reads;
   state_.pendingWrites.ends = queue_.settled() > 0;
   return isTransient(error) ? troubled(Side::source, error, now) : quit(error);
 }
@@ -555,8 +545,8 @@ bool Lane::joins(const Now& now) const {
   const bool lonely = queue_.joined() == 0 && most - taken < 2;
   if (lonely || state_.takesFirst() || outages_.storeIsAway() || delivery_->remembersAny() || delivery_->hasRun())
     return false;
-  if (state_.role == Role::recovery) return false;  // suspects are of any group, and the killer is looked for
-  if (state_.coalesces() || headOf(now).isCounted) return false;  // both look at each message
+  if (state_.precedesLanes()) return false;  // suspects are of any group, and the killer is looked for
+  if (state_.coalesces() || headOf().isCounted) return false;  // both look at each message
   return delivery_->isPlain(*queue_.head());
 }
 
@@ -602,7 +592,7 @@ Action Lane::onRanTogether(const Outcome& outcome, const Now& now) {
 bool Lane::headWaits(const Now& now) const {
   if (!state_.namesEach()) return false;
   const bool failed = state_.pendingWrites.record && !state_.pendingWrites.charges;
-  return failed || now.boot < notBefore() || (queue_.settled() > 0 && now.isLimited);
+  return failed || now.boot < notBefore();
 }
 
 bool Lane::hasOpenWork() const noexcept {
@@ -677,17 +667,12 @@ Action Lane::leaveQueue(Receipt receipt, const Now& now) {
   forgetTransaction();
   // Where each message is named when it begins, a record that names none does not mean that the term is over.
   const bool goesOn = inWork_.isOpen() || state_.namesEach();
-  if (receipt.readAgain) termState_.attached = state_.role == Role::lane;
-  if (goesOn && state_.role == Role::total) {
-    // The messages that a dropped one stood for are found at the source, at their places.
-    if (receipt.readAgain || (queue_.suspects() > 0 && !receipt.successors.empty())) {
-      termState_.attached = false;
-      inWork_.unread();
-    } else {
-      queue_.addSuccessors(std::move(receipt.successors));
-    }
+  if (receipt.readAgain && goesOn) {
+    termState_.attached = !state_.reads;
+  } else if (receipt.hasSuccessors && goesOn && queue_.size() > 0) {
+    parkUntil_ = now.boot;  // the messages that a dropped one stood for come first
   }
-  if (state_.role != Role::total && phase_ == Phase::executing && mayRelease()) return Release{};
+  if (!state_.isOneLine() && phase_ == Phase::executing && mayRelease()) return Release{};
   return proceed(now);
 }
 
@@ -697,11 +682,12 @@ bool Lane::mayRelease() const noexcept { return !delivery_->hasTaken(); }
 Park Lane::park() {
   Park park{.parked = {.messages = {}, .group = queue_.head()->group},
             .until = *std::exchange(parkUntil_, std::nullopt)};
-  const std::vector<MessagePtr> group = queue_.takeGroup();
+  park.parked.suspects = state_.isOneLine() ? queue_.suspects() : 0;
+  const std::vector<MessagePtr> group = state_.isOneLine() ? queue_.takeAll() : queue_.takeGroup();
   for (const MessagePtr& message : group) {
     park.parked.messages.push_back(*message);
     park.parked.histories.push_back(state_.histories.take(message->id));
-    park.parked.unbegun += delivery_->takeTokens({&message->id, 1});
+    if (delivery_->takeTokens({&message->id, 1}) > 0) park.parked.unbegun.push_back(message->group);
   }
   delivery_->forgetCharge();
   return park;

@@ -39,7 +39,7 @@ namespace tenure::consuming {
 class Lane {
  public:
   struct Setup {
-    Role role = Role::total;
+    bool reads = true;        // its thread reads the source; else it is one of several lanes
     bool together = false;    // the handler takes many at once
     bool answers = false;     // it answers with values
     bool takesSkips = false;  // as Handlers::takeSkips
@@ -127,7 +127,7 @@ class Lane {
   /// Starts a pass that forgets old keys.
   void sweep(BootTime now) { sweeper_.start(now); }
   /// Messages behind the head that may be answered before it is committed; the first is the head.
-  std::vector<MessagePtr> startable(const Now& now) const;
+  std::vector<MessagePtr> startable() const;
   /// All that it has in hand.
   std::span<const MessagePtr> inHand() const noexcept { return queue_.messages(); }
   /// How many messages its next commit should carry.
@@ -160,7 +160,6 @@ class Lane {
     return proceed(now);
   }
   Action becomeLeader(const Now& now);
-  Action attach();
   Action askAgain(const Now& now);
   Action waitFor(BootTime until, const Now& now);
   bool tendsMeanwhile(const Now& now) const noexcept;
@@ -172,10 +171,10 @@ class Lane {
   Action takeAheadOrCommit(const Now& now);
   std::size_t room() const noexcept;
   Action take(std::size_t max, BootTime until);
-  Action scanned(const SuspectScan& scan, const Now& now);
+  Action scanned(const Now& now);
   Action emptied(const Now& now);
   Action beginHead(const Now& now);
-  Head headOf(const Now& now) const;
+  Head headOf() const;
   Action decide(Delivery::Decision decision, const Now& now);
   Action giveBack(const Delivery::GivesBack& how, const Now& now);
   Action settle(bool ran, bool wasDeadLettered, const Now& now);

@@ -52,31 +52,6 @@ class LaneQueue {
     for (std::size_t i = 0; i < messages.size(); ++i)
       messages_.push_back(sealed(std::move(messages[i]), standings.empty() ? supply::Standing{} : standings[i]));
   }
-  /// The places of dropped messages are taken by those for which they stood.
-  void addSuccessors(std::vector<Message> successors) {
-    for (Message& successor : successors) {
-      const auto begin = messages_.begin() + static_cast<std::ptrdiff_t>(first_);
-      const auto place = std::ranges::upper_bound(begin, messages_.end(), successor.position, {},
-                                                  [](const MessagePtr& message) { return message->position; });
-      messages_.insert(place, sealed(std::move(successor)));
-    }
-  }
-  /// A source delivers again in order, so what was in work is at its front, with kept messages between and behind it.
-  void findSuspects(const SuspectScan& scan) {
-    std::size_t ofSource = scan.first;
-    std::size_t kept = scan.first;
-    for (std::size_t i = 0; i < size(); ++i) {
-      const bool isKept = messages()[i].standing().isKept;
-      std::size_t& left = isKept ? kept : ofSource;
-      const bool isFirst = left > 0 && (!isKept || suspects_ == i);
-      if (isFirst || scan.named.contains(messages()[i]->id)) suspects_ = i + 1;
-      left -= left > 0 ? 1 : 0;
-    }
-  }
-  void suspectAll() noexcept {
-    suspects_ = size();
-    if (!narrows_) startable_ = size();
-  }
   void narrow(bool narrows) noexcept { narrows_ = narrows; }
   void setSuspects(std::size_t suspects) noexcept { suspects_ = suspects; }
   void setStartable(std::size_t messages) noexcept { startable_ = messages; }
@@ -105,6 +80,13 @@ class LaneQueue {
   void drop() noexcept {
     messages_.clear();
     first_ = 0;
+  }
+  /// All of one line. They come again in this order, so that all counts go on to stand for the first of them.
+  std::vector<MessagePtr> takeAll() {
+    TENURE_ASSERT(settled_ == 0);
+    std::vector<MessagePtr> all(messages().begin(), messages().end());
+    drop();
+    return all;
   }
   /// The head and what follows it in its group.
   std::vector<MessagePtr> takeGroup() {

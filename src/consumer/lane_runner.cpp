@@ -18,9 +18,12 @@ constexpr std::chrono::milliseconds pausedLook{100};
 
 }  // namespace
 
-LaneRunner::LaneRunner(IWorkerContext& context, IFencedStore& store, const Handlers& handlers,
-                       const ConsumerOptions& options, bool shares, IEventSink& events, const IClock& clock)
+LaneRunner::LaneRunner(IWorkerContext& context, Supply& supply, std::shared_ptr<Notes> notes, IFencedStore& store,
+                       const Handlers& handlers, const ConsumerOptions& options, bool shares, IEventSink& events,
+                       const IClock& clock)
     : context_(context),
+      supply_(supply),
+      notes_(std::move(notes)),
       store_(store),
       handlers_(handlers),
       options_(options),
@@ -30,8 +33,7 @@ LaneRunner::LaneRunner(IWorkerContext& context, IFencedStore& store, const Handl
       random_(options.jitterSeed != 0 ? options.jitterSeed : freshSeed()),
       storeTimer_(options.outageLimit, storeWatch_),
       sourceTimer_(options.outageLimit, sourceWatch_) {
-  if (handlers.answerers)
-    desk_.emplace(handlers.answerers(context.lane()), context.role() != Role::lane, options_, clock_);
+  if (handlers.answerers) desk_.emplace(handlers.answerers(context.lane()), context.reads(), options_, clock_);
 }
 
 // --- phases
@@ -46,12 +48,12 @@ void LaneRunner::inaugurate(const Term& term) {
   ConsumerOptions named = options_;
   named.name = name_;
   lane_.emplace(named, random_.fork(),
-                Lane::Setup{.role = context_.role(),
+                Lane::Setup{.reads = context_.reads(),
                             .together = handlers_.many != nullptr,
                             .answers = desk_.has_value(),
                             .takesSkips = handlers_.takeSkips,
                             .token = term.token(),
-                            .notes = context_.notes()});
+                            .notes = notes_});
   if (desk_) desk_->attend(term);
   if (context_.prunes()) lane_->sweep(clock_.now());
   run(lane_->inaugurate(now()));
@@ -130,10 +132,9 @@ Now LaneRunner::now() const {
           .mayFinish = mayBegin || mayFinishWork(*term_),
           .stopAsked = stop_.stop_requested(),
           .transactionIsFull = transaction_ && transaction_->isFull(),
-          .isLimited = context_.isLimited(),
           .hasRelief = term_->hasRelief(),
           .storeOwesSince = storeTimer_.since(),
-          .sourceOwesSince = context_.sourceTimer(sourceTimer_).since()};
+          .sourceOwesSince = sourceTimer_.since()};
 }
 
 // --- answers that do not come are told, and what has failed counts on though others come
@@ -177,7 +178,7 @@ void LaneRunner::hurry(BootTime by) noexcept {
 
 // --- the context, and waiting
 
-Action LaneRunner::perform(Attach& attach) { return answered<Attach>(context_.attach(attach)); }
+Action LaneRunner::perform(Attach&) { return answered<Attach>(context_.attach()); }
 
 Action LaneRunner::perform(Take& take) {
   context_.reportProgress();
@@ -195,21 +196,21 @@ void LaneRunner::foretell(std::span<const Message> messages) {
 
 Action LaneRunner::perform(TakeTurn& turn) {
   if (desk_ && !transaction_) desk_->awaitRoom(ways());
-  const std::optional<BootTime> heldUntil = context_.takeTurn(turn.group);
+  const std::optional<BootTime> heldUntil = supply_.takeTurn(turn);
   return lane_->onTurned(heldUntil, now());
 }
 
-Action LaneRunner::perform(Begin& begin) { return lane_->onBegun(context_.begin(*begin.message), now()); }
+Action LaneRunner::perform(Begin& begin) { return lane_->onBegun(supply_.begin(*begin.message), now()); }
 
 Action LaneRunner::perform(Park& park) {
   for (const Message& message : park.parked.messages) notDone(message.id);
   if (desk_) desk_->finish(park.parked.group, ways());
-  context_.park(std::move(park.parked), park.until);
+  supply_.park(context_.lane(), std::move(park.parked), park.until);
   return lane_->on(Done<Park>{}, now());
 }
 
 Action LaneRunner::perform(Release&) {
-  context_.release();
+  supply_.release(context_.lane());
   return lane_->on(Done<Release>{}, now());
 }
 
@@ -222,9 +223,9 @@ Action LaneRunner::perform(Acknowledge& acknowledge) {
 Action LaneRunner::perform(Wait& wait) {
   context_.reportProgress();
   const BootTime until = term_->isPaused() ? std::max(wait.until, clock_.now() + pausedLook) : wait.until;
-  context_.rests(lane_->isAtRest());
+  supply_.rests(context_.lane(), lane_->isAtRest());
   clock_.waitUntil(until, stop_);
-  context_.rests(false);
+  supply_.rests(context_.lane(), false);
   return lane_->on(Done<Wait>{}, now());
 }
 
@@ -490,7 +491,7 @@ Action LaneRunner::perform(Gather& asked) {
   context_.reportProgress();
   const Result<Gathered> gathered = desk_->gather({.head = asked.message,
                                                    .attempt = asked.attempt,
-                                                   .startable = lane_->startable(now()),
+                                                   .startable = lane_->startable(),
                                                    .ofLane = lane_->inHand(),
                                                    .batch = lane_->batch(),
                                                    .isTaken = lane_->hasTaken()},

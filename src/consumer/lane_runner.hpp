@@ -11,6 +11,7 @@
 #include "base/answer_timer.hpp"
 #include "base/emit.hpp"
 #include "consumer/answer_desk.hpp"
+#include "consumer/supply.hpp"
 #include "consumer/work.hpp"
 #include "consumer/worker_context.hpp"
 #include "tenure/spi/store.hpp"
@@ -88,8 +89,9 @@ class LaneRunner final {
  public:
   /// Borrows all of them. The options are valid and fit the store. `shares`: the source acknowledges inside its
   /// transactions.
-  LaneRunner(IWorkerContext& context, IFencedStore& store, const Handlers& handlers, const ConsumerOptions& options,
-             bool shares, IEventSink& events, const IClock& clock);
+  LaneRunner(IWorkerContext& context, Supply& supply, std::shared_ptr<Notes> notes, IFencedStore& store,
+             const Handlers& handlers, const ConsumerOptions& options, bool shares, IEventSink& events,
+             const IClock& clock);
 
   void inaugurate(const Term& term);
   Return execute(const Term& term);
@@ -196,6 +198,8 @@ class LaneRunner final {
   }
 
   IWorkerContext& context_;
+  Supply& supply_;
+  const std::shared_ptr<Notes> notes_;
   IFencedStore& store_;
   const Handlers& handlers_;
   const ConsumerOptions options_;

@@ -28,7 +28,7 @@
 
 namespace tenure::consuming {
 
-/// The messages that the runs of one transaction stand for, where the dispatcher coalesces. The dispatcher names them
+/// The messages that the runs of one transaction stand for, where the supply coalesces. The supply names them
 /// when a run begins, and hears of them when the transaction is over (supply/coalescer.hpp). Pure.
 class CoalescedSet {
  public:
@@ -197,10 +197,10 @@ struct PendingWrites {
 };
 
 struct LaneState {
-  LaneState(const ConsumerOptions& of, Role as, bool ofMany, FencingToken by, std::shared_ptr<Notes> with,
+  LaneState(const ConsumerOptions& of, bool readsItself, bool ofMany, FencingToken by, std::shared_ptr<Notes> with,
             bool skipsToo = false, bool byValues = false)
       : options(of),
-        role(as),
+        reads(readsItself),
         together(ofMany),
         answers(byValues),
         takesSkips(skipsToo),
@@ -208,13 +208,16 @@ struct LaneState {
         notes(with ? std::move(with) : std::make_shared<Notes>(of)),
         log(of) {}
 
-  bool parks() const noexcept { return role == Role::lane; }
+  /// The lane has all messages, in the order of the source.
+  bool isOneLine() const noexcept { return options.ordering.lanes == 0; }
+  /// The lane has messages that an earlier term may have died of, and then the others begin.
+  bool precedesLanes() const noexcept { return reads && !isOneLine(); }
   bool coalesces() const noexcept { return options.coalesce == Coalesce::byKey; }
   bool dedups() const noexcept { return options.delivery != Guarantee::atLeastOnce; }
   bool blocks() const noexcept { return options.onDead == OnDead::block; }
   bool takesFirst() const noexcept { return options.delivery == Guarantee::atMostOnce; }
   /// One at a time, and each on record by itself when it begins: a successor knows what was in work.
-  bool namesEach() const noexcept { return role == Role::total && options.handlerIsExternal && !takesFirst(); }
+  bool namesEach() const noexcept { return isOneLine() && options.handlerIsExternal && !takesFirst(); }
   /// Why its number is skipped; nullptr: it is for the handler.
   const std::string* skipReasonOf(const Message& message) const noexcept {
     const bool isSkip = !takesSkips && options.followNumbers && messages::isSkip(message);
@@ -224,7 +227,7 @@ struct LaneState {
   DeadLetterStreak& streak() const noexcept { return notes->streak; }
 
   const ConsumerOptions options;
-  const Role role;
+  const bool reads;       // its thread reads the source
   const bool together;    // the handler takes many at once
   const bool answers;     // it answers with values, before the transaction begins
   const bool takesSkips;  // and messages that only skip their number

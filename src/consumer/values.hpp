@@ -26,6 +26,9 @@ namespace tenure::consuming {
 // whatever its own limits are. So a term with other limits writes them down before it begins a message under them, once
 // all messages that an earlier term may have died of are done.
 
+/// How often the source is tended while messages wait: it brings to the queue what is due.
+inline constexpr std::chrono::seconds tendingPace{1};
+
 /// More suspects than that are narrowed down, so many at a time: of 512, a killer is found by 16 commits and 32
 /// messages that come alone.
 inline constexpr std::size_t fewSuspects = 32;
@@ -67,7 +70,7 @@ class StuckAlarm {
 ///
 /// A block is part of the store's attempt records, so a successor finds it there. Only the term's part is kept here:
 /// which messages were reported, when each is tried again, and when to ask again whether it was released. With lanes
-/// this part goes to the dispatcher with the message, and comes back with it.
+/// this part goes to the supply with the message, and comes back with it.
 class HeadOfLineBlock {
  public:
   struct Stand {
@@ -98,7 +101,7 @@ class HeadOfLineBlock {
     return std::min(stand.retryAt, stand.nextQuestion);
   }
 
-  /// For the dispatcher, and from it.
+  /// For the supply, and from it.
   std::optional<Stand> take(const MessageId& id) {
     auto known = stands_.extract(id);
     return known ? std::optional(known.mapped()) : std::nullopt;
@@ -162,13 +165,6 @@ inline std::vector<Message> stubsOf(std::span<const KeptMessage> messages) {
   return stubs;
 }
 
-/// The kind of a lane, by the messages that it gets.
-enum class Role {
-  total,     // all, in source order: total order is one group on one lane
-  recovery,  // only those that a predecessor may have died of, before the lanes begin
-  lane,      // those of one group at a time, beside other lanes
-};
-
 /// How a lane's transaction runs beside those of other lanes (LaneTurns).
 enum class Company { beside, inTurn, alone };
 
@@ -180,7 +176,6 @@ struct Now {
   bool mayFinish = true;  // a message that was taken may start: a pause does not forbid it
   bool stopAsked = false;
   bool transactionIsFull = false;
-  bool isLimited = false;  // in total order: by a rate
   bool hasRelief = false;  // in an outage the term goes on until a standby takes over
   // Since when an answer is missing; nullopt: none is.
   std::optional<BootTime> storeOwesSince{};
@@ -206,12 +201,6 @@ struct MessageHistory {
   std::optional<HeadOfLineBlock::Stand> block{};
 };
 
-/// Messages that a predecessor may have died of: those with these ids, and the `first` ones that the source delivers.
-struct SuspectScan {
-  std::unordered_set<MessageId> named;
-  std::size_t first = 0;
-};
-
 /// A dead letter that is to be written in the transaction, without its message.
 struct DeadLetterDraft {
   std::string reason{};
@@ -229,8 +218,10 @@ struct Assignment {
   std::size_t startable = 0;                  // the first of them that may begin without being on record
   std::vector<MessageHistory> histories{};
   bool areCounted = false;                  // each start, by a rate limit
+  bool haveTokens = false;                  // for that
   std::vector<MessageHeldBack> heldBack{};  // what others have to wait for
-  std::optional<SuspectScan> scan{};        // the source was read as far as a predecessor can have gone
+  std::size_t suspects = 0;                 // the first of them may have killed a process
+  bool isScan = false;                      // the source was read as far as a predecessor can have gone
   bool asked = true;                        // the source, or the scheduler, for more
   bool dry = false;                         // and had none in the end
   bool mayReadOn = true;                    // before the next one begins, for those that it may stand for
@@ -241,13 +232,14 @@ struct Parked {
   std::vector<Message> messages;            // all it had of the group, in order
   std::vector<MessageHistory> histories{};  // of messages that have one
   GroupId group{};
-  std::size_t unbegun = 0;  // of the group's messages whose tokens the scheduler has taken
+  std::size_t suspects = 0;        // the first of them, which stay such in one line
+  std::vector<GroupId> unbegun{};  // groups of those whose tokens the scheduler has taken
 };
 
 /// The answer to an acknowledgement.
 struct Receipt {
-  std::vector<Message> successors{};  // in total order: they come next, in their places
-  bool readAgain = false;             // only the source has some of the next messages in full
+  bool hasSuccessors = false;  // in one line: they come at their places, so that what is in hand is to be given back
+  bool readAgain = false;      // only the source has some of the next messages in full
   bool mayReadOn = true;
 };
 

@@ -72,50 +72,39 @@ class LaneTurns {
   bool alone_ = false;    // a lane runs alone, or waits to
 };
 
+/// What is particular to the thread that a lane runs on, beside the supply.
 class IWorkerContext : public IProgress {
  public:
-  virtual Role role() const noexcept = 0;
+  /// The lane reads the source itself; else another thread does, for several lanes.
+  virtual bool reads() const noexcept = 0;
   virtual std::stop_token stopToken() const noexcept = 0;
-  /// Called with true before a wait in which the worker has nothing open, with false after it.
-  virtual void rests(bool atRest) noexcept { static_cast<void>(atRest); }
-  /// The lane whose in-work record this worker writes. It is 0 for a consumer without lanes, and
-  /// for the recovery that comes before the lanes.
+  /// The lane whose in-work record this worker writes. It is 0 for the one that reads itself.
   virtual std::size_t lane() const noexcept { return 0; }
   /// The state that earlier terms left, as this worker is to see it.
   virtual Result<ConsumerState> recall(const ConsumerName& consumer, WallTime now) = 0;
-
-  /// The queue's identity, if the queue is kept apart from the store; else empty.
-  virtual Result<QueueIdentity> identity() { return QueueIdentity{}; }
-  virtual Result<void> attach(const Attach& attach) = 0;
+  /// Messages of the supply, waited for until a deadline.
   virtual Result<Assignment> take(Take take) = 0;
-  /// Whether the last take() failed at the store.
-  virtual bool takeStoresFault() noexcept { return false; }
-  /// Frees groups of which this worker has nothing left.
-  virtual void release() = 0;
-  virtual void park(Parked parked, BootTime until) = 0;
-  /// While the worker waits: brings to the queue what is due.
-  virtual Result<void> tend() { return {}; }
-  /// Nullopt: a token of the rate limits was taken for a start of this group. Else when to ask again, which may have
-  /// passed by now.
-  virtual std::optional<BootTime> takeTurn(const GroupId& group) = 0;
-  virtual bool isLimited() const = 0;
-  /// The message's run is about to begin. Returns the other messages that it stands for.
-  virtual std::vector<Message> begin(const Message& message) = 0;
-  /// Acknowledges committed messages.
+  /// Acknowledges committed messages, and tells the supply.
   virtual Result<Receipt> acknowledge(const Acknowledge& done) = 0;
-  virtual void detach() noexcept = 0;
-
-  /// Whether this worker forgets old keys.
-  virtual bool prunes() const noexcept = 0;
-  virtual std::shared_ptr<Notes> notes() const = 0;
+  /// Whether this worker forgets old keys. The one line begins with that itself.
+  virtual bool prunes() const noexcept { return false; }
   /// Before a transaction begins: waits until the other lanes let it.
   virtual LaneTurns::Hold enter(Company company) {
     static_cast<void>(company);
     return {};
   }
-  /// The timer for the source's answers: the runner's own, or that of the thread that reads.
-  virtual void limitAnswers(AnswerTimer* own) noexcept = 0;
-  virtual const AnswerTimer& sourceTimer(const AnswerTimer& own) const noexcept = 0;
+
+  // Of a lane that reads itself.
+
+  /// The queue's identity, if the queue is kept apart from the store; else empty.
+  virtual Result<QueueIdentity> identity() { return QueueIdentity{}; }
+  virtual Result<void> attach() { return {}; }
+  /// Whether the last take() failed at the store.
+  virtual bool takeStoresFault() noexcept { return false; }
+  /// While the worker waits: brings to the queue what is due.
+  virtual Result<void> tend() { return {}; }
+  virtual void detach() noexcept {}
+  virtual void limitAnswers(AnswerTimer* timer) noexcept { static_cast<void>(timer); }
 };
 
 }  // namespace tenure::consuming

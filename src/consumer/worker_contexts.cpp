@@ -16,110 +16,107 @@ Result<void> Engine::Setting::acknowledge(const Acknowledge& done) const {
   return acknowledged;
 }
 
-// --- total order
+// --- the one that reads itself
 
-Result<ConsumerState> Engine::TotalContext::recall(const ConsumerName& consumer, WallTime now) {
-  const RecoveryWindow own = recoveryWindowOf(of_.options);
-  Result<ConsumerState> left = recollect(of_.store, consumer, term_.identity(), own, now);
-  if (left) order().recalled(left->inWork, left->facts.window.value_or(own));
-  return left;
-}
-
-Result<void> Engine::TotalContext::attach(const Attach& attach) {
-  Result<void> attached = of_.source.attach(term_);
-  if (!attached) return attached;
-  engine_.reading_->attached();
-  order().attached(attach.suspects);
-  return attached;
-}
-
-Result<Assignment> Engine::TotalContext::take(Take take) {
-  Reading& reading = *engine_.reading_;
-  const bool scans = order().mustScan();
-  while (!scans || order().mustReadOn()) {
-    Result<supply::Arrivals> arrivals = reading.fetch(order().wants(take.max), take.until, stopToken());
-    if (!arrivals) return arrivals.error();
-    order().receive(std::move(*arrivals), take.ran);
-    if (!scans) break;
-  }
-  if (order().isEmpty())
-    if (const Result<void> done = reading.giveUpOldGaps(); !done) return done.error();
-  return order().take();
-}
-
-Result<Receipt> Engine::TotalContext::acknowledge(const Acknowledge& done) {
-  engine_.reading_->settled(done.settled);
-  const Result<void> acknowledged = of_.acknowledge(done);
-  return acknowledged ? Result<Receipt>(order().done(done)) : acknowledged.error();
-}
-
-// --- before the lanes
-
-bool Engine::RecoveryContext::isDone() const { return filled_ && !dispatcher_.hasSuspects(mainWorker); }
-void Engine::RecoveryContext::reportProgress() noexcept { dispatcher_.reportProgress(mainWorker); }
-void Engine::RecoveryContext::release() { dispatcher_.release(mainWorker); }
-void Engine::RecoveryContext::park(Parked parked, BootTime until) {
-  dispatcher_.park(mainWorker, std::move(parked), until);
-}
-
-Result<ConsumerState> Engine::RecoveryContext::recall(const ConsumerName& consumer, WallTime now) {
+Result<ConsumerState> Engine::MainContext::recall(const ConsumerName& consumer, WallTime now) {
   const RecoveryWindow own = recoveryWindowOf(of_.options);
   Result<ConsumerState> left = recollect(of_.store, consumer, term_.identity(), own, now);
   if (!left) return left;
+  supply_.remember(std::exchange(left->attempts, {}));
+  // At most once, a message that was in work is either taken or was not begun.
+  if (of_.options.delivery == Guarantee::atMostOnce) return left;
   const InWork& inWork = left->inWork;
   const RecoveryWindow theirs = left->facts.window.value_or(own);
-  expects_ = !inWork.ids.empty() || inWork.more;
-  // A record that names few suspects names also such as were found in the front, which may reach beyond the window.
-  dispatcher_.suspect({inWork.ids.begin(), inWork.ids.end()}, inWork.more ? theirs.unrecordedWindow : 0,
-                      std::max(theirs.unrecordedWindow, theirs.window));
-  dispatcher_.remember(std::move(left->attempts));
-  left->attempts.clear();
+  const std::size_t front = inWork.more ? theirs.unrecordedWindow : 0;
+  // A record that names few suspects names also such as were found in the front, which may reach beyond the window. In
+  // one line they are the first that come, unless lanes have left them.
+  const bool areFirst = of_.isOneLine() && (theirs.lanes == 0 || inWork.ids.empty());
+  const std::size_t window = areFirst ? inWork.ids.size() : std::max(theirs.unrecordedWindow, theirs.window);
+  if (inWork.more || !inWork.ids.empty()) supply_.suspect({inWork.ids.begin(), inWork.ids.end()}, front, window);
   return left;
 }
 
-Result<void> Engine::RecoveryContext::attach(const Attach&) {
+Result<void> Engine::MainContext::attach() {
   filled_ = false;
-  dispatcher_.clear();
+  supply_.clear();
   Result<void> attached = of_.source.attach(term_);
   if (attached) engine_.reading_->attached();
   return attached;
 }
 
-Result<Assignment> Engine::RecoveryContext::take(Take take) {
-  if (take.releases) dispatcher_.release(mainWorker);
+Result<Assignment> Engine::MainContext::take(Take take) {
+  if (take.releases) supply_.release(mainWorker);
   const bool scans = !filled_;
-  if (const Result<void> filled = fill(); !filled) return filled.error();
-  Assignment assignment = dispatcher_.takeSuspects(mainWorker, take.max);
-  if (!scans) return assignment;
-  // All of them are named as long as one is left, also those that are given one by one, as they may have successors.
-  while (assignment.messages.size() < take.max) {
-    Assignment more = dispatcher_.takeSuspects(mainWorker, take.max);
+  const Result<bool> hasRead = fill(take);
+  if (!hasRead) return hasRead.error();
+  Assignment assignment = supply_.takeSuspects(mainWorker, take.max);
+  assignment.isScan = scans;
+  if (scans) {
+    gatherSuspects(assignment, take.max);
+    assignment.asked = *hasRead;
+    return assignment;
+  }
+  if (!assignment.messages.empty() || !of_.isOneLine()) return assignment;
+  return takeOfOneLine(take);
+}
+
+/// Reads as far as a predecessor can have gone. False: there was no need to.
+Result<bool> Engine::MainContext::fill(const Take& take) {
+  bool hasRead = false;
+  while (!filled_ && supply_.mustReadOn()) {
+    if (const auto isDry = read(take, onlyLook); !isDry) return isDry.error();
+    hasRead = true;
+  }
+  filled_ = true;
+  return hasRead;
+}
+
+/// All of them are named as long as one is left, also those that are given one by one, as they may have successors.
+void Engine::MainContext::gatherSuspects(Assignment& assignment, std::size_t max) {
+  while (assignment.messages.size() < max || of_.isOneLine()) {
+    Assignment more = supply_.takeSuspects(mainWorker, max);
     if (more.messages.empty()) break;
+    assignment.suspects += more.suspects;
     assignment.messages.insert(assignment.messages.end(), std::move_iterator(more.messages.begin()),
                                std::move_iterator(more.messages.end()));
     assignment.standings.insert(assignment.standings.end(), more.standings.begin(), more.standings.end());
     assignment.histories.insert(assignment.histories.end(), std::move_iterator(more.histories.begin()),
                                 std::move_iterator(more.histories.end()));
   }
-  assignment.scan = SuspectScan{};  // all that it gets is suspect
+}
+
+/// Where requests coalesce, the source is read on in any case: the head stands for what comes until it begins.
+Result<Assignment> Engine::MainContext::takeOfOneLine(const Take& take) {
+  const bool isReady = supply_.isReady();
+  Assignment assignment;
+  bool isDry = false;
+  if (!isReady || of_.options.coalesce == Coalesce::byKey) {
+    const Result<bool> read = this->read(take, isReady ? onlyLook : take.until);
+    if (!read) return read.error();
+    isDry = *read;
+  }
+  assignment = supply_.takeNow(mainWorker, take.max);
+  assignment.dry = isDry;
+  assignment.mayReadOn = supply_.mayReadOn();
   return assignment;
 }
 
-Result<void> Engine::RecoveryContext::fill() {
-  while (expects_ && !filled_ && dispatcher_.room() > 0) {
-    Result<supply::Arrivals> arrivals = engine_.reading_->fetch(dispatcher_.room(), onlyLook, stopToken());
-    if (!arrivals) return arrivals.error();
-    if (arrivals->isDry) break;
-    dispatcher_.receive(std::move(*arrivals));
-  }
-  filled_ = true;
-  return {};
+/// True: the source had no message.
+Result<bool> Engine::MainContext::read(const Take& take, BootTime until) {
+  Reading& reading = *engine_.reading_;
+  Result<supply::Arrivals> arrivals = reading.fetch(supply_.toRead(take.max), until, stopToken());
+  if (!arrivals) return arrivals.error();
+  const bool isDry = arrivals->isDry;
+  supply_.receive(std::move(*arrivals), take.ran);
+  if (isDry && of_.isOneLine() && supply_.isEmpty())
+    if (const Result<void> done = reading.giveUpOldGaps(); !done) return done.error();
+  return isDry;
 }
 
-Result<Receipt> Engine::RecoveryContext::acknowledge(const Acknowledge& done) {
+Result<Receipt> Engine::MainContext::acknowledge(const Acknowledge& done) {
   engine_.reading_->settled(done.settled);
   const Result<void> acknowledged = of_.acknowledge(done);
-  return acknowledged ? Result<Receipt>(dispatcher_.acknowledge(mainWorker, done, false)) : acknowledged.error();
+  return acknowledged ? Result<Receipt>(supply_.acknowledge(mainWorker, done, false)) : acknowledged.error();
 }
 
 // --- a lane's
@@ -131,15 +128,15 @@ Result<ConsumerState> Engine::LaneContext::recall(const ConsumerName& consumer, 
 }
 
 Result<Assignment> Engine::LaneContext::take(Take take) {
-  if (take.releases) dispatcher_.release(number_);
-  if (take.ahead) return dispatcher_.takeAhead(number_, take.max);
-  return dispatcher_.take(number_, take.max, take.until, stopToken());
+  if (take.releases) supply_.release(number_);
+  if (take.ahead) return supply_.takeAhead(number_, take.max);
+  return supply_.take(number_, take.max, take.until, stopToken());
 }
 
 /// The reader tells the source.
 Result<Receipt> Engine::LaneContext::acknowledge(const Acknowledge& done) {
-  if (engine_.reading_->settled(done.settled)) dispatcher_.callReader();
-  return dispatcher_.acknowledge(number_, done, !of_.shares);
+  if (engine_.reading_->settled(done.settled)) supply_.callReader();
+  return supply_.acknowledge(number_, done, !engine_.setting_.shares);
 }
 
 }  // namespace tenure::consuming

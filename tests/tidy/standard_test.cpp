@@ -37,7 +37,7 @@ const std::map<std::string, Names>& standardHeaders() {
       {"functional", {"equal_to", "function", "hash", "less"}},
       {"initializer_list", {"initializer_list"}},
       {"iosfwd", {"istream", "ostream"}},
-      {"iterator", {"next", "prev"}},
+      {"iterator", {"next", "prev", "move_iterator"}},
       {"limits", {"numeric_limits"}},
       {"list", {"list"}},
       {"map", {"map", "multimap"}},

@@ -7,7 +7,8 @@
 
 namespace tenure::supply {
 
-void Dispatcher::receive(Arrivals arrivals) {
+void Dispatcher::receive(Arrivals arrivals, const std::optional<MessageId>&) {
+  isDry_ = arrivals.isDry;
   for (Intake::Received& next : intake_.receive(std::move(arrivals))) {
     const Window::Number number = next.entry.number;
     GroupScheduler::Line& line = scheduler_.add(next.place, std::move(next.entry));
@@ -16,6 +17,7 @@ void Dispatcher::receive(Arrivals arrivals) {
 }
 
 void Dispatcher::clear() {
+  isDry_ = false;
   scheduler_.clear();
   intake_.clear();
   suspects_.clear();
@@ -44,13 +46,14 @@ Dispatcher::Assignment Dispatcher::takeSuspects(std::size_t lane, std::size_t ma
   }
   Assignment assignment;
   assignment.areCounted = scheduler_.limitsAnything();
+  assignment.suspects = entries.size();
   give(std::move(entries), assignment);
   return assignment;
 }
 
 Dispatcher::Assignment Dispatcher::take(std::size_t lane, std::size_t max, BootTime now) {
   Assignment assignment;
-  assignment.areCounted = scheduler_.limitsAnything();
+  assignment.areCounted = assignment.haveTokens = scheduler_.limitsAnything();
   if (mustBeReadAgain()) return assignment;
   GroupScheduler::Turn turn =
       scheduler_.take(lane, max, now, [this](const Message& message) { return intake_.mayLeaveSuccessor(message); });

@@ -24,82 +24,63 @@
 
 #include "consumer/supply/group_scheduler.hpp"
 #include "consumer/supply/intake.hpp"
+#include "consumer/supply/order.hpp"
 
 namespace tenure::supply {
 
-class Dispatcher {
+class Dispatcher final : public IOrder {
  public:
   using Limits = Intake::Limits;
-  struct Assignment {
-    std::vector<Message> messages;
-    std::vector<Standing> standings{};        // of each
-    std::size_t startable = 0;                // the first of them that are in the front
-    bool areCounted = false;                  // by a rate limit
-    std::vector<MessageHeldBack> heldBack{};  // each message once
-  };
+  using Assignment = supply::Assignment;
 
   Dispatcher(const Limits& limits, std::size_t lanes, std::optional<Coalescer> coalescer = std::nullopt)
       : intake_(limits, std::move(coalescer)), scheduler_(lanes, intake_.coalesces()) {}
 
-  // The source's side.
+  std::size_t toRead(std::size_t) const noexcept override { return room(); }
+  std::size_t room() const noexcept override { return intake_.room(scheduler_.waitingBytes()); }
+  /// Messages of a group that waits for a time do not count.
+  bool wantsMore() const noexcept override { return 2 * scheduler_.moving() < intake_.capacity() && room() > 0; }
+  void receive(Arrivals arrivals, const std::optional<MessageId>& ran = {}) override;
+  void clear() override;
+  bool wantsLook() const noexcept override { return scheduler_.wantsLook(); }
+  void beginLook() override { scheduler_.beginLook(); }
+  void endLook() override { scheduler_.endLook(); }
+  bool mustBeReadAgain() const noexcept override { return intake_.mustBeReadAgain(); }
+  void limit(RateRules rules) override { scheduler_.limit(std::move(rules)); }
+  void confirm(std::size_t count) override { intake_.confirm(count); }
+  std::size_t window() const noexcept override { return intake_.window(); }
 
-  /// How many more messages fit.
-  std::size_t room() const noexcept { return intake_.room(scheduler_.waitingBytes()); }
-  /// Less than half of what it may hold waits for a lane; whose group waits itself does not count.
-  bool wantsMore() const noexcept { return 2 * scheduler_.moving() < intake_.capacity() && room() > 0; }
-  void receive(Arrivals arrivals);
-  /// Everything is forgotten but until when lines wait: the source delivers it again. No lane may be at work on what it
-  /// holds.
-  void clear();
-
-  /// Somebody waits for a look at the source.
-  bool wantsLook() const noexcept { return scheduler_.wantsLook(); }
-  void beginLook() { scheduler_.beginLook(); }
-  /// All that waits was received, or as much as there is room for.
-  void endLook() { scheduler_.endLook(); }
-  bool mustBeReadAgain() const noexcept { return intake_.mustBeReadAgain(); }
-
-  void limit(RateRules rules) { scheduler_.limit(std::move(rules)); }
-  void confirm(std::size_t count) { intake_.confirm(count); }
-
-  // After an unclean end.
-
-  void suspect(std::unordered_set<MessageId> ids, std::size_t unrecordedWindow, std::size_t window) {
-    intake_.suspect(std::move(ids), unrecordedWindow, window);
+  void suspect(std::unordered_set<MessageId> ids, std::size_t front, std::size_t window) override {
+    intake_.suspect(std::move(ids), front, window);
   }
-  bool hasSuspects() const noexcept { return !suspects_.empty(); }
-  void trust();
-  /// The next suspects, for the worker that handles them while all lanes rest.
-  Assignment takeSuspects(std::size_t lane, std::size_t max);
-
-  // The lanes' side.
+  bool mustReadOn() const noexcept override { return intake_.suspectsAny() && !isDry_ && room() > 0; }
+  bool hasSuspects() const noexcept override { return !suspects_.empty(); }
+  void trust() override;
+  Assignment takeSuspects(std::size_t lane, std::size_t max) override;
 
   /// Up to `max` messages of one group; none when no group is ready.
-  Assignment take(std::size_t lane, std::size_t max, BootTime now);
-  /// Of what came first, whatever its group (GroupScheduler::sweep).
-  Assignment sweep(std::size_t lane, std::size_t max, BootTime now);
-  std::vector<Message> begin(const Message& message) { return intake_.begin(message); }
-  /// The first that the lane holds are done; their groups wait for release(). Until the source knows they stay in the
-  /// window: a successor finds them there. Those at the `dropped` positions had no run.
+  Assignment take(std::size_t lane, std::size_t max, BootTime now) override;
+  Assignment sweep(std::size_t lane, std::size_t max, BootTime now) override;
+  std::vector<Message> begin(const Message& message, BootTime = {}) override { return intake_.begin(message); }
+  /// The first that the lane holds are done; their groups wait for release(). Those at the `dropped` positions had no
+  /// run.
   void acknowledge(std::size_t lane, std::span<const Message> messages, bool sourceKnows = true,
                    std::span<const std::int64_t> dropped = {});
-  /// One of them: the first that the lane holds.
-  void finish(std::size_t lane, const Message& message, bool hadRun, bool sourceKnows);
-  void release(std::size_t lane) { scheduler_.release(lane); }
-  void park(std::size_t lane, std::vector<Message> messages, BootTime until) {
+  void finish(std::size_t lane, const Message& message, bool hadRun, bool sourceKnows) override;
+  void release(std::size_t lane) override { scheduler_.release(lane); }
+  void park(std::size_t lane, std::vector<Message> messages, BootTime until, std::size_t = 0) override {
     scheduler_.park(lane, std::move(messages), until);
   }
-
-  BootTime takeTurn(const GroupId& group, BootTime now) { return scheduler_.takeTurn(group, now); }
-  BootTime takeSuspectsTurn(const GroupId& group, BootTime now) { return scheduler_.takeSuspectsTurn(group, now); }
-  void giveBack(const GroupId& group, std::size_t tokens, BootTime now) { scheduler_.giveBack(group, tokens, now); }
-
-  bool holds(std::size_t lane) const noexcept { return scheduler_.holds(lane); }
-  /// Something can be taken now.
-  bool isReady(BootTime now) const noexcept { return !mustBeReadAgain() && scheduler_.isReady(now); }
-  bool hasPlenty() const noexcept { return !mustBeReadAgain() && scheduler_.hasPlenty(); }
-  std::optional<BootTime> nextDue() const noexcept { return scheduler_.nextDue(); }
-  std::size_t window() const noexcept { return intake_.window(); }
+  BootTime takeTurn(const GroupId& group, bool isSuspect, BootTime now) override {
+    return isSuspect ? scheduler_.takeSuspectsTurn(group, now) : scheduler_.takeTurn(group, now);
+  }
+  void giveBack(const GroupId& group, std::size_t tokens, BootTime now) override {
+    scheduler_.giveBack(group, tokens, now);
+  }
+  bool holds(std::size_t lane) const noexcept override { return scheduler_.holds(lane); }
+  bool isReady(BootTime now) const noexcept override { return !mustBeReadAgain() && scheduler_.isReady(now); }
+  bool hasPlenty() const noexcept override { return !mustBeReadAgain() && scheduler_.hasPlenty(); }
+  std::optional<BootTime> nextDue() const noexcept override { return scheduler_.nextDue(); }
 
  private:
   struct Suspect {
@@ -112,6 +93,7 @@ class Dispatcher {
   Intake intake_;
   GroupScheduler scheduler_;
   std::deque<Suspect> suspects_;  // in source order
+  bool isDry_ = false;            // at the last request the source had none
 };
 
 }  // namespace tenure::supply

@@ -15,6 +15,11 @@ class LedgerTest : public PartTest {
     if (!ledger_) ledger_.emplace(at());
     return *ledger_;
   }
+  /// The first messages in hand are suspects.
+  void find(std::size_t suspects) {
+    ledger().onArrived(hand, hand.size(), suspects);
+    ledger().scanned(hand);
+  }
   /// A commit of that many of `ids`, after which batches have four.
   InWorkRecord::Entry commit(std::size_t settled, InWorkRecord::Ending ending = {.batch = 4}) {
     while (hand.settled() < settled) hand.settle();
@@ -34,7 +39,7 @@ class LedgerTest : public PartTest {
 TEST_F(LedgerTest, WhereNobodyIsSuspectAFirstBatchMayBeginUnderTheClaimAlone) {
   hand.add(messagesOf({"a", "b"}));
 
-  ledger().scanned(hand, {});
+  find(0);
 
   EXPECT_TRUE(ledger().isOpen());
   EXPECT_EQ(hand.startable(), 4U);
@@ -42,7 +47,7 @@ TEST_F(LedgerTest, WhereNobodyIsSuspectAFirstBatchMayBeginUnderTheClaimAlone) {
 
 TEST_F(LedgerTest, EachCommitNamesTheNextBatchAndNothingElseMayBegin) {
   hand.add(messagesOf({"a", "b", "c", "d", "e", "f", "g"}));
-  ledger().scanned(hand, {});
+  find(0);
 
   const InWorkRecord::Entry entry = commit(2);
 
@@ -53,7 +58,7 @@ TEST_F(LedgerTest, EachCommitNamesTheNextBatchAndNothingElseMayBegin) {
 
 TEST_F(LedgerTest, WhereFewerWaitThanABatchHasLaterOnesMayComeIn) {
   hand.add(messagesOf({"a", "b"}));
-  ledger().scanned(hand, {});
+  find(0);
 
   const InWorkRecord::Entry entry = commit(1);
 
@@ -63,7 +68,7 @@ TEST_F(LedgerTest, WhereFewerWaitThanABatchHasLaterOnesMayComeIn) {
 
 TEST_F(LedgerTest, ALastCommitSaysThatNothingIsInWork) {
   hand.add(messagesOf({"a", "b"}));
-  ledger().scanned(hand, {});
+  find(0);
 
   const InWorkRecord::Entry entry = commit(1, {.closes = true, .batch = 4});
 
@@ -77,7 +82,7 @@ TEST_F(LedgerTest, SuspectsStayOnRecordAsTheOtherTermsUntilTheLastIsDone) {
   ledger().restore(left);
   EXPECT_TRUE(ledger().expects());
   hand.add(messagesOf({"a", "b", "c"}));
-  ledger().scanned(hand, {.named = {MessageId{"a"}, MessageId{"b"}}});
+  find(2);
   EXPECT_EQ(hand.startable(), 2U);
 
   const InWorkRecord::Entry first = commit(1);
@@ -95,7 +100,7 @@ TEST_F(LedgerTest, SuspectsStayOnRecordAsTheOtherTermsUntilTheLastIsDone) {
 TEST_F(LedgerTest, AnExternalHandlersMessagesAreNamedOneByOne) {
   options.handlerIsExternal = true;
   hand.add(messagesOf({"a", "b"}));
-  ledger().scanned(hand, {});
+  find(0);
   EXPECT_EQ(hand.startable(), 0U) << "not before it is on record";
 
   const InWorkRecord::Entry entry = commit(0, {.batch = 1});
@@ -106,7 +111,8 @@ TEST_F(LedgerTest, AnExternalHandlersMessagesAreNamedOneByOne) {
 }
 
 TEST_F(LedgerTest, ALaneNamesWhatItHasAndNoMore) {
-  role = Role::lane;
+  reads = false;
+  options.ordering = Ordering::perGroup(2);
   ledger().restore({});
   EXPECT_EQ(ledger().state(), InWorkRecord::State::closed);
   hand.add(messagesOf({"a", "b"}));
@@ -118,23 +124,21 @@ TEST_F(LedgerTest, ALaneNamesWhatItHasAndNoMore) {
 }
 
 TEST_F(LedgerTest, BeforeTheLanesAllIsSuspectAndMoreMayCome) {
-  role = Role::recovery;
   options.ordering = Ordering::perGroup(2);
   hand.add(messagesOf({"a", "b"}));
-  ledger().scanned(hand, {});
+  find(hand.size());
   EXPECT_EQ(hand.suspects(), 2U);
 
   EXPECT_TRUE(commit(1).inWork.more);
 }
 
 TEST_F(LedgerTest, BeforeTheLanesSuspectsBehindAGroupInHandStayThoseOfTheTermThatDied) {
-  role = Role::recovery;
   options.ordering = Ordering::perGroup(2);
   options.coalesce = Coalesce::byKey;
   ConsumerState left = leftInWork({"a", "elsewhere"}, false);
   ledger().restore(left);
   hand.add(messagesOf({"a"}));
-  ledger().scanned(hand, {});
+  find(hand.size());
 
   const InWorkRecord::Entry entry = commit(1);
   EXPECT_TRUE(entry.inWork.more);
@@ -147,12 +151,11 @@ TEST_F(LedgerTest, BeforeTheLanesSuspectsBehindAGroupInHandStayThoseOfTheTermTha
 }
 
 TEST_F(LedgerTest, BeforeTheLanesATermThatLeavesTellsOnWhomItDidNotComeTo) {
-  role = Role::recovery;
   options.ordering = Ordering::perGroup(2);
   ConsumerState left = leftInWork({"a", "elsewhere"}, false);
   ledger().restore(left);
   hand.add(messagesOf({"a"}));
-  ledger().scanned(hand, {});
+  find(hand.size());
 
   const InWorkRecord::Entry entry = commit(1, {.closes = true, .batch = 4});
 
@@ -175,9 +178,7 @@ class NarrowingTest : public LedgerTest {
     ledger().restore(left);
     ids.emplace_back("later");
     hand.add(messagesOf(ids));
-    SuspectScan scan;
-    for (const MessageId& id : left.inWork.ids) scan.named.insert(id);
-    ledger().scanned(hand, scan);
+    find(40);
   }
   /// As suspects of the term that may have died of them: this one may outlive them without having begun any.
   static std::vector<std::string> stillSuspect(const InWorkRecord::Entry& entry, bool narrowedDown = true) {
@@ -216,7 +217,7 @@ TEST_F(NarrowingTest, AsManyAsMayComeAloneDo) {
   for (std::size_t i = 0; i < fewSuspects; ++i) ids.push_back("m" + std::to_string(i));
   hand.add(messagesOf(ids));
 
-  ledger().scanned(hand, {.named = {}, .first = fewSuspects});
+  find(fewSuspects);
 
   EXPECT_TRUE(hand.areAlone());
 }
@@ -229,9 +230,8 @@ TEST_F(NarrowingTest, FewStayAloneWhateverComesBeforeThemOnceMore) {
   for (int i = 1; i <= 40; ++i) ids.push_back("m" + std::to_string(i));
   hand.add(messagesOf(ids));
 
-  ledger().scanned(hand, {.named = {MessageId{"m39"}, MessageId{"m40"}}});
+  find(40);
 
-  EXPECT_EQ(hand.suspects(), 40U) << "those before them were committed, and not acknowledged";
   EXPECT_TRUE(hand.areAlone());
 }
 
@@ -244,7 +244,7 @@ TEST_F(NarrowingTest, WhoWasNarrowedDownComesAloneHoweverManyStandBetweenThem) {
   ledger().restore(left);
   hand.add(messagesOf(ids));
 
-  ledger().scanned(hand, {.named = {left.inWork.ids.begin(), left.inWork.ids.end()}});
+  find(40);
 
   EXPECT_TRUE(hand.areAlone());
   EXPECT_THAT(stillSuspect(commit(1)), testing::SizeIs(39));
@@ -264,7 +264,6 @@ TEST_F(NarrowingTest, WhereEachIsNamedByItselfTheyStayAlone) {
 }
 
 TEST_F(NarrowingTest, TheFirstCommitClosesTheRecordsOfLanesAndNoOther) {
-  role = Role::recovery;
   options.maxBatch = 100;
   options.ordering = Ordering::perGroup(3);
   findForty(true);
@@ -277,7 +276,6 @@ TEST_F(NarrowingTest, TheFirstCommitClosesTheRecordsOfLanesAndNoOther) {
 }
 
 TEST_F(NarrowingTest, BeforeTheLanesThoseThatComeLaterAreNamedAsWell) {
-  role = Role::recovery;
   options.maxBatch = 100;
   options.ordering = Ordering::perGroup(2);
   findForty(true);
@@ -287,7 +285,7 @@ TEST_F(NarrowingTest, BeforeTheLanesThoseThatComeLaterAreNamedAsWell) {
   EXPECT_TRUE(last.inWork.more) << "the lanes may begin";
 
   hand.add(messagesOf({"x", "y"}));
-  ledger().onArrived(hand);
+  ledger().onArrived(hand, 2, 2);
 
   EXPECT_EQ(hand.suspects(), 2U);
   EXPECT_FALSE(ledger().mayBegin(hand));
@@ -305,12 +303,11 @@ TEST_F(NarrowingTest, ATermThatEndsInBetweenLeavesTheRestOnRecordAsTheyWere) {
 }
 
 TEST_F(NarrowingTest, FewSuspectsOfOneThatWasNarrowedDownStayTheOnlyOnesBeforeTheLanes) {
-  role = Role::recovery;
   options.ordering = Ordering::perGroup(2);
   ConsumerState left = leftInWork({"a", "b"});
   ledger().restore(left);
   hand.add(messagesOf({"a", "b"}));
-  ledger().scanned(hand, {});
+  find(hand.size());
 
   EXPECT_FALSE(commit(1).inWork.more);
   EXPECT_TRUE(commit(1).inWork.more) << "now the lanes may begin";
@@ -324,9 +321,9 @@ TEST_F(LedgerTest, WhoTakesMessagesFirstHasNoSuspects) {
   EXPECT_FALSE(ledger().expects());
   hand.add(messagesOf({"a"}));
 
-  ledger().scanned(hand, {.named = {MessageId{"a"}}});
+  find(0);
 
-  EXPECT_EQ(hand.suspects(), 0U);
+  EXPECT_EQ(commit(0).inWork.suspectsOf, FencingToken{});
 }
 
 }  // namespace

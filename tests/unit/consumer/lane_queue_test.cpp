@@ -42,32 +42,16 @@ TEST_F(HandTest, WhatIsUndoneIsTheFirstAgain) {
   EXPECT_EQ(hand.head()->id.value, "a");
 }
 
-TEST_F(HandTest, AnHeirTakesItsPlaceByItsPosition) {
-  std::vector<Message> some = messagesOf({"a", "b", "c"});
-  Message successor = some[1];
-  some.erase(some.begin() + 1);
-  hand.add(std::move(some));
-
-  hand.addSuccessors({successor});
-
-  EXPECT_THAT(idsOf(hand.messages()), ElementsAre("a", "b", "c"));
-}
-
-TEST_F(HandTest, SuspectsReachToTheLastThatIsNamed) {
+TEST_F(HandTest, OneLineGoesAsAWholeAndTheRecordStandsForItsFirstAgain) {
   hand.add(messagesOf({"a", "b", "c"}));
+  hand.setStartable(2);
+  hand.setSuspects(1);
 
-  hand.findSuspects({.named = {MessageId{"b"}, MessageId{"gone"}}});
+  EXPECT_THAT(idsOf(hand.takeAll()), ElementsAre("a", "b", "c"));
 
-  EXPECT_EQ(hand.suspects(), 2U);
-}
-
-TEST_F(HandTest, SuspectsAreTheFirstOfTheSourceWithWhatWasKeptAndFollowsThem) {
-  const supply::Standing kept{.isKept = true};
-  hand.add(messagesOf({"k1", "a", "b", "k2", "c", "k3"}), std::vector<supply::Standing>{kept, {}, {}, kept, {}, kept});
-
-  hand.findSuspects({.named = {}, .first = 2});
-
-  EXPECT_EQ(hand.suspects(), 4U);
+  EXPECT_EQ(hand.size(), 0U);
+  EXPECT_EQ(hand.startable(), 2U);
+  EXPECT_EQ(hand.suspects(), 1U);
 }
 
 TEST_F(HandTest, AGroupGoesAsAWholeAndTakesItsShareOfEachCount) {

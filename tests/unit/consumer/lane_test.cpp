@@ -21,10 +21,10 @@ class LaneTest : public testing::Test {
     return made;
   }
   /// Nobody is suspect.
-  static Assignment scan(SuspectScan scan = {}) {
+  static Assignment scan() {
     Assignment made;
     made.asked = false;
-    made.scan = std::move(scan);
+    made.isScan = true;
     return made;
   }
 
@@ -61,6 +61,11 @@ class LaneTest : public testing::Test {
     expect<Admit>(lane.onRan(Outcome::done(), now));
   }
 
+  ConsumerOptions ofLanes() const {
+    ConsumerOptions laned = options;
+    laned.ordering = Ordering::perGroup(2);
+    return laned;
+  }
   /// Answers a look with nothing.
   Action lookAround(const Action& action) {
     return std::holds_alternative<Take>(action) ? lane.onTaken(assigned({}), now) : action;
@@ -141,8 +146,9 @@ TEST_F(LaneTest, ABatchNeverGoesBeyondWhatTheRecordCovers) {
 TEST_F(LaneTest, AStopBetweenAChargeAndItsStartTakesTheChargeBack) {
   becomeLeader({.inWork = {.ids = {{"a"}}}});
   expect<Take>(lane.execute(now));
-  Assignment found = scan({.named = {MessageId{"a"}}, .first = 0});
+  Assignment found = scan();
   found.messages = messagesOf({"a"});
+  found.suspects = 1;
   expect<Look>(lookAround(lane.onTaken(std::move(found), now)));
   const Commit charge = expect<Commit>(lane.onLooked(false, now));
   ASSERT_FALSE(charge.records.empty());
@@ -198,16 +204,15 @@ TEST_F(LaneTest, WhatIsCommittedLeavesTheHandWithItsAcknowledgement) {
 }
 
 TEST_F(LaneTest, AnHeirComesNext) {
-  handleFirst(workOn({"a", "c"}));
+  handleFirst(workOn({"a", "c", "d"}));
   expect<Admit>(lane.onAdmitted(Admission::fresh, now));
   expect<Commit>(lane.onAdmitted(Admission::duplicate, now));
   expect<Acknowledge>(lane.on(Done<Commit>{}, now));
-  Receipt receipt;
-  receipt.successors = messagesOf({"b"});
 
-  const Look look = expect<Look>(lookAround(lane.onAcknowledged(std::move(receipt), now)));
+  const Park park = expect<Park>(lane.onAcknowledged({.hasSuccessors = true}, now));
 
-  EXPECT_EQ(look.message->id.value, "b");
+  ASSERT_THAT(park.parked.messages, SizeIs(1));
+  EXPECT_EQ(park.parked.messages[0].id.value, "d") << "what stands behind it is given back";
 }
 
 TEST_F(LaneTest, WhatTheStoreUndidIsHandledAgainThenAloneAndThenItIsAnOutage) {
@@ -256,7 +261,7 @@ TEST_F(LaneTest, ALostLeaseEndsTheTermAtOnce) {
 }
 
 TEST_F(LaneTest, InALaneWhatHasToWaitIsGivenBackWithAllThatIsKnownOfIt) {
-  Lane beside(options, Random{1}, {.role = Role::lane, .token = FencingToken{7}});
+  Lane beside(ofLanes(), Random{1}, {.reads = false, .token = FencingToken{7}});
   expect<Claim>(beside.inaugurate(now));
   expect<Recall>(beside.on(Done<Claim>{}, now));
   expect<Return>(beside.onRecalled({}, now));
@@ -278,7 +283,7 @@ TEST_F(LaneTest, InALaneWhatHasToWaitIsGivenBackWithAllThatIsKnownOfIt) {
 }
 
 TEST_F(LaneTest, InALaneNothingBeginsThatIsOnNoRecord) {
-  Lane beside(options, Random{1}, {.role = Role::lane, .token = FencingToken{7}});
+  Lane beside(ofLanes(), Random{1}, {.reads = false, .token = FencingToken{7}});
   expect<Claim>(beside.inaugurate(now));
   expect<Recall>(beside.on(Done<Claim>{}, now));
   expect<Return>(beside.onRecalled({}, now));
@@ -313,8 +318,8 @@ class TakingAhead : public LaneTest {
     return beside.on(Done<Release>{}, now);
   }
 
-  ConsumerOptions many{.maxBatch = 16};
-  Lane beside{many, Random{1}, {.role = Role::lane, .token = FencingToken{7}}};
+  ConsumerOptions many{.ordering = Ordering::perGroup(2), .maxBatch = 16};
+  Lane beside{many, Random{1}, {.reads = false, .token = FencingToken{7}}};
 };
 
 TEST_F(TakingAhead, QuickOnesOfSeveralGroupsAreNamedByOneCommit) {
@@ -368,7 +373,7 @@ TEST_F(LaneTest, AnOutageCountsFromTheFirstQuestionThatWasNotAnswered) {
 // shows: lanes/lanes-handlers-read
 TEST_F(LaneTest, AtLeastOnceAStoreThatWasAwayIsAskedBeforeABatchAndNotWithinIt) {
   options.delivery = Guarantee::atLeastOnce;
-  Lane beside(options, Random{1}, {.role = Role::lane, .token = FencingToken{7}});
+  Lane beside(ofLanes(), Random{1}, {.reads = false, .token = FencingToken{7}});
   expect<Claim>(beside.inaugurate(now));
   expect<Recall>(beside.on(Done<Claim>{}, now));
   expect<Return>(beside.onRecalled({}, now));

@@ -100,7 +100,8 @@ TEST_F(OneDelivery, AFailureIsRecordedAndItWaitsInItsPlace) {
 }
 
 TEST_F(OneDelivery, InALaneItIsGivenBackMeanwhile) {
-  role = Role::lane;
+  reads = false;
+  options.ordering = Ordering::perGroup(2);
 
   EXPECT_GE(expectA<Delivery::GivesBack>(run(Outcome::failed("no"))).until, now.boot);
 }
@@ -233,7 +234,8 @@ TEST_F(OneDelivery, WhoIsCountedAsksForItsTurnOnce) {
 }
 
 TEST_F(OneDelivery, ATokenThatCameWithItIsItsTurnAndGoesBackWhenItIsNotUsed) {
-  role = Role::lane;
+  reads = false;
+  options.ordering = Ordering::perGroup(2);
   head.isCounted = true;
   delivery().bringTokens({&*head.message, 1});
   const std::vector<MessagePtr> settled{head.message};

@@ -62,7 +62,7 @@ Wanted expectA(const EventBody& body) {
 class PartTest : public testing::Test {
  protected:
   LaneState& at() {
-    if (!workplace_) workplace_ = std::make_unique<LaneState>(options, role, false, FencingToken{7}, nullptr);
+    if (!workplace_) workplace_ = std::make_unique<LaneState>(options, reads, false, FencingToken{7}, nullptr);
     return *workplace_;
   }
   template <class Event>
@@ -74,7 +74,7 @@ class PartTest : public testing::Test {
   }
 
   ConsumerOptions options{.maxBatch = 4, .maxAttempts = 5};
-  Role role = Role::total;
+  bool reads = true;
   Now now{.boot = BootTime{1h}};
 
  private:

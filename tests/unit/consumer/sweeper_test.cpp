@@ -95,7 +95,8 @@ TEST_F(SweeperTest, AClockThatIsSetWithinATermIsSeenWithTheNextCommit) {
 }
 
 TEST_F(SweeperTest, ALaneSeesAClockThatIsSetWithItsNextCommit) {
-  role = Role::lane;
+  reads = false;
+  options.ordering = Ordering::perGroup(2);
   sweeper().restore(std::nullopt, now);
   sweeper().written();
   now.wall -= 1h;

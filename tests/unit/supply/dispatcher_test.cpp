@@ -222,17 +222,17 @@ TEST_F(DispatcherTest, WhatBeginsAgainTakesAnotherTokenOrWaitsForIt) {
   receive({"a1"});
   ASSERT_THAT(taken(0), ElementsAre("a1"));
 
-  EXPECT_EQ(dispatcher.takeTurn(GroupId{"a"}, start), start + 100ms);
-  EXPECT_EQ(dispatcher.takeTurn(GroupId{"a"}, start + 100ms), start + 100ms);
-  EXPECT_EQ(dispatcher.takeTurn(GroupId{"a"}, start + 100ms), start + 200ms);
+  EXPECT_EQ(dispatcher.takeTurn(GroupId{"a"}, false, start), start + 100ms);
+  EXPECT_EQ(dispatcher.takeTurn(GroupId{"a"}, false, start + 100ms), start + 100ms);
+  EXPECT_EQ(dispatcher.takeTurn(GroupId{"a"}, false, start + 100ms), start + 200ms);
 }
 
 TEST_F(DispatcherTest, ASuspectWaitsForTheQueuesTokenAndLeavesItsGroupInDebt) {
   dispatcher.limit({.queue = Rate{100, 3}, .groups = {{GroupId{"a"}, Rate{10, 1}}}});
 
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(dispatcher.takeSuspectsTurn(GroupId{"a"}, start), start);
-  EXPECT_EQ(dispatcher.takeSuspectsTurn(GroupId{"a"}, start), start + 10ms);
-  EXPECT_EQ(dispatcher.takeTurn(GroupId{"a"}, start + 10ms), start + 300ms);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(dispatcher.takeTurn(GroupId{"a"}, true, start), start);
+  EXPECT_EQ(dispatcher.takeTurn(GroupId{"a"}, true, start), start + 10ms);
+  EXPECT_EQ(dispatcher.takeTurn(GroupId{"a"}, false, start + 10ms), start + 300ms);
 }
 
 TEST_F(DispatcherTest, AParkedGroupGivesTheTokensOfThoseBackThatHaveNotBegun) {

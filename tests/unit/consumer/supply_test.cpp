@@ -1,6 +1,7 @@
 /// Which lane gets something, and when, beside others that are at work.
-#include "consumer/shared_dispatcher.hpp"
+#include "consumer/supply.hpp"
 
+#include "consumer/supply/dispatcher.hpp"
 #include "parts.hpp"
 #include "support/manual_clock.hpp"
 
@@ -10,7 +11,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-class SharedDispatcherTest : public testing::Test {
+class SupplyTest : public testing::Test {
  protected:
   void receive(const std::vector<std::string>& ids) {
     std::vector<Message> messages = messagesOf(ids);
@@ -32,11 +33,12 @@ class SharedDispatcherTest : public testing::Test {
   }
 
   test::ManualClock clock_;
-  SharedDispatcher dispatcher_{supply::Dispatcher({.messages = 100, .bytes = 1000, .unrecordedWindow = 3}, 3), 3,
-                               clock_, systemThreads()};
+  Supply dispatcher_{std::make_unique<supply::Dispatcher>(
+                         supply::Dispatcher::Limits{.messages = 100, .bytes = 1000, .unrecordedWindow = 3}, 3),
+                     3, clock_, systemThreads()};
 };
 
-TEST_F(SharedDispatcherTest, LanesWithStoresOfTheirOwnBeginBesideEachOther) {
+TEST_F(SupplyTest, LanesWithStoresOfTheirOwnBeginBesideEachOther) {
   receive({"a1", "b1"});
 
   EXPECT_THAT(taken(1), ElementsAre("a1"));
@@ -44,7 +46,7 @@ TEST_F(SharedDispatcherTest, LanesWithStoresOfTheirOwnBeginBesideEachOther) {
 }
 
 // shows: lanes/elsewhere-lane-begins
-TEST_F(SharedDispatcherTest, WhereTheStoreIsSharedALaneBeginsOnlyBesideThoseThatTakeTheirTime) {
+TEST_F(SupplyTest, WhereTheStoreIsSharedALaneBeginsOnlyBesideThoseThatTakeTheirTime) {
   dispatcher_.serialize();
   receive({"a1", "b1", "c1"});
   ASSERT_THAT(taken(1), ElementsAre("a1"));
@@ -54,7 +56,7 @@ TEST_F(SharedDispatcherTest, WhereTheStoreIsSharedALaneBeginsOnlyBesideThoseThat
   EXPECT_THAT(taken(2), ElementsAre("b1")) << "it is not";
 }
 
-TEST_F(SharedDispatcherTest, WhereTheStoreIsSharedWhoIsThroughGoesOn) {
+TEST_F(SupplyTest, WhereTheStoreIsSharedWhoIsThroughGoesOn) {
   dispatcher_.serialize();
   receive({"a1", "b1"});
   ASSERT_THAT(taken(1), ElementsAre("a1"));
@@ -68,9 +70,10 @@ TEST_F(SharedDispatcherTest, WhereTheStoreIsSharedWhoIsThroughGoesOn) {
 }
 
 // shows: lanes/elsewhere-lane-begins
-TEST_F(SharedDispatcherTest, WhoWaitsForHisTurnGetsItWhenALaneTurnsOutToBeSlow) {
-  SharedDispatcher dispatcher{supply::Dispatcher({.messages = 100, .bytes = 1000, .unrecordedWindow = 3}, 3), 3,
-                              systemClock(), systemThreads()};
+TEST_F(SupplyTest, WhoWaitsForHisTurnGetsItWhenALaneTurnsOutToBeSlow) {
+  Supply dispatcher{std::make_unique<supply::Dispatcher>(
+                        supply::Dispatcher::Limits{.messages = 100, .bytes = 1000, .unrecordedWindow = 3}, 3),
+                    3, systemClock(), systemThreads()};
   dispatcher.serialize();
   dispatcher.receive(messagesOf({"0", "1"}));
   ASSERT_THAT(idsOf(dispatcher.take(1, 1, systemClock().now(), {})), ElementsAre("0"));

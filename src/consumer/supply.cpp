@@ -1,21 +1,20 @@
-#include "consumer/shared_dispatcher.hpp"
+#include "consumer/supply.hpp"
 
 #include <algorithm>
 #include <utility>
 
 namespace tenure::consuming {
 
-SharedDispatcher::SharedDispatcher(supply::Dispatcher dispatcher, std::size_t lanes, const IClock& clock,
-                                   IThreads& threads)
+Supply::Supply(std::unique_ptr<supply::IOrder> order, std::size_t lanes, const IClock& clock, IThreads& threads)
     : clock_(clock),
       ready_(threads.makeSignal()),
       called_(threads.makeSignal()),
-      dispatcher_(std::move(dispatcher)),
+      order_(std::move(order)),
       lanes_(lanes) {}
 
 // --- lanes
 
-Assignment SharedDispatcher::take(std::size_t lane, std::size_t max, BootTime until, const std::stop_token& stop) {
+Assignment Supply::take(std::size_t lane, std::size_t max, BootTime until, const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   const auto canTake = [&] {
     const std::optional<BootTime> turn = nextTurn(lane);
@@ -26,7 +25,7 @@ Assignment SharedDispatcher::take(std::size_t lane, std::size_t max, BootTime un
     lanes_[lane].waits = true;
     callReader(Call::whenItWaits);
     for (BootTime now = clock_.now(); !canTake() && now < until && !stop.stop_requested(); now = clock_.now()) {
-      const bool watches = !isHalted() && dispatcher_.isReady(now);
+      const bool watches = !isHalted() && order_->isReady(now);
       const auto turn = [&] { return isHalted() ? until : nextTurn(lane).value_or(until); };
       const BootTime planned = turn();
       watching_ += watches ? 1 : 0;
@@ -43,61 +42,63 @@ Assignment SharedDispatcher::take(std::size_t lane, std::size_t max, BootTime un
     none.dry = true;
     return none;
   }
-  Assignment assignment = assignmentOf(lane, dispatcher_.take(lane, max, clock_.now()));
+  Assignment assignment = assignmentOf(lane, order_->take(lane, max, clock_.now()));
   wakeLane();
   callForLook();
-  if (dispatcher_.wantsMore()) callReader(Call::whenItWaits);
+  if (order_->wantsMore()) callReader(Call::whenItWaits);
   return assignment;
 }
 
-Assignment SharedDispatcher::takeAhead(std::size_t lane, std::size_t max) {
+Assignment Supply::takeAhead(std::size_t lane, std::size_t max) {
   const std::lock_guard lock(mutex_);
   Assignment assignment;
   assignment.dry = true;
-  if (closed_ || !dispatcher_.hasPlenty()) return assignment;
-  assignment = assignmentOf(lane, dispatcher_.sweep(lane, max, clock_.now()));
-  if (dispatcher_.wantsMore()) callReader(Call::whenItWaits);
+  if (closed_ || !order_->hasPlenty()) return assignment;
+  assignment = assignmentOf(lane, order_->sweep(lane, max, clock_.now()));
+  if (order_->wantsMore()) callReader(Call::whenItWaits);
   return assignment;
 }
 
 /// When the lane may take something; nullopt: there is nothing.
-std::optional<BootTime> SharedDispatcher::nextTurn(std::size_t lane) const {
-  return dispatcher_.isReady(clock_.now()) ? joinsAt(lane) : dispatcher_.nextDue();
+std::optional<BootTime> Supply::nextTurn(std::size_t lane) const {
+  return order_->isReady(clock_.now()) ? joinsAt(lane) : order_->nextDue();
 }
 
 /// Quick lanes are done before this one would have the store: joining would cost them time, and gain nothing.
-BootTime SharedDispatcher::joinsAt(std::size_t lane) const {
+BootTime Supply::joinsAt(std::size_t lane) const {
   BootTime joins = BootTime::min();
   if (isSerialized_)
     for (std::size_t other = 0; other < lanes_.size(); ++other)
-      if (other != lane && dispatcher_.holds(other)) joins = std::max(joins, lanes_[other].took + quick);
+      if (other != lane && order_->holds(other)) joins = std::max(joins, lanes_[other].took + quick);
   return joins;
 }
 
 /// One is enough: it wakes the next, if there is something for that. Nor need any be woken while one waits for its turn
 /// beside those at work.
-void SharedDispatcher::wakeLane() noexcept {
-  if (watching_ == 0 && dispatcher_.isReady(clock_.now())) ready_->notifyOne();
+void Supply::wakeLane() noexcept {
+  if (watching_ == 0 && order_->isReady(clock_.now())) ready_->notifyOne();
 }
 
-void SharedDispatcher::callForLook() {
-  if (dispatcher_.wantsLook()) callReader(Call::atOnce);
+void Supply::callForLook() {
+  if (order_->wantsLook()) callReader(Call::atOnce);
 }
 
-Assignment SharedDispatcher::assignmentOf(std::size_t lane, supply::Dispatcher::Assignment given) {
+Assignment Supply::assignmentOf(std::size_t lane, supply::Assignment given) {
   if (!given.messages.empty()) lanes_[lane].took = clock_.now();
   Assignment assignment;
   assignment.messages = std::move(given.messages);
   assignment.standings = std::move(given.standings);
+  assignment.suspects = given.suspects;
   assignment.startable = given.startable;
   assignment.areCounted = given.areCounted;
+  assignment.haveTokens = given.haveTokens;
   assignment.dry = assignment.messages.empty();
   assignment.heldBack = std::move(given.heldBack);
   assignment.histories = extractPasts(assignment.messages);
   return assignment;
 }
 
-std::vector<MessageHistory> SharedDispatcher::extractPasts(std::span<const Message> messages) {
+std::vector<MessageHistory> Supply::extractPasts(std::span<const Message> messages) {
   std::vector<MessageHistory> histories;
   if (histories_.empty()) return histories;
   for (const Message& message : messages)
@@ -105,68 +106,62 @@ std::vector<MessageHistory> SharedDispatcher::extractPasts(std::span<const Messa
   return histories;
 }
 
-std::vector<Message> SharedDispatcher::begin(const Message& message) {
+std::vector<Message> Supply::begin(const Message& message) {
   const std::lock_guard lock(mutex_);
-  return dispatcher_.begin(message);
+  return order_->begin(message, clock_.now());
 }
 
-Receipt SharedDispatcher::acknowledge(std::size_t lane, const Acknowledge& done, bool alsoAtSource) {
+Receipt Supply::acknowledge(std::size_t lane, const Acknowledge& done, bool alsoAtSource) {
   const std::lock_guard lock(mutex_);
   for (const MessagePtr& message : done.settled) {
     const bool isDropped = std::ranges::find(done.dropped, message->position) != done.dropped.end();
-    dispatcher_.finish(lane, *message, !isDropped, !alsoAtSource);
+    order_->finish(lane, *message, !isDropped, !alsoAtSource);
   }
-  for (const GroupId& group : done.unbegun) dispatcher_.giveBack(group, 1, clock_.now());
+  for (const GroupId& group : done.unbegun) order_->giveBack(group, 1, clock_.now());
   if (!done.unbegun.empty()) ready_->notifyAll();
   if (alsoAtSource) {
     std::vector<Message> stubs = stubsOf(done.settled);
     toAcknowledge_.insert(toAcknowledge_.end(), std::move_iterator(stubs.begin()), std::move_iterator(stubs.end()));
     toAcknowledge_.insert(toAcknowledge_.end(), done.others.begin(), done.others.end());
   }
-  if (alsoAtSource || dispatcher_.mustBeReadAgain()) callReader(Call::atOnce);
-  return {.readAgain = dispatcher_.mustBeReadAgain()};
+  if (alsoAtSource || order_->mustBeReadAgain()) callReader(Call::atOnce);
+  return {.hasSuccessors = order_->hasSuccessor(), .readAgain = order_->mustBeReadAgain()};
 }
 
-void SharedDispatcher::release(std::size_t lane) {
+void Supply::release(std::size_t lane) {
   const std::lock_guard lock(mutex_);
-  dispatcher_.release(lane);
+  order_->release(lane);
   callForLook();
   wakeLane();
 }
 
-void SharedDispatcher::park(std::size_t lane, Parked parked, BootTime until) {
+void Supply::park(std::size_t lane, Parked parked, BootTime until) {
   const std::lock_guard lock(mutex_);
   for (MessageHistory& history : parked.histories)
     if (history.attempt || history.postponements.times > 0) histories_.insert_or_assign(history.id, history);
-  dispatcher_.giveBack(parked.group, parked.unbegun, clock_.now());
-  dispatcher_.park(lane, std::move(parked.messages), until);
+  for (const GroupId& group : parked.unbegun) order_->giveBack(group, 1, clock_.now());
+  order_->park(lane, std::move(parked.messages), until, parked.suspects);
   ready_->notifyAll();  // waiting lanes have to look at the time
 }
 
-std::optional<BootTime> SharedDispatcher::takeTurn(const GroupId& group) {
+std::optional<BootTime> Supply::takeTurn(const TakeTurn& turn) {
   const std::lock_guard lock(mutex_);
   const BootTime now = clock_.now();
-  return supply::laterThan(now, dispatcher_.takeTurn(group, now));
+  return supply::laterThan(now, order_->takeTurn(turn.group, turn.isSuspect, now));
 }
 
-std::optional<BootTime> SharedDispatcher::takeSuspectsTurn(const GroupId& group) {
-  const std::lock_guard lock(mutex_);
-  const BootTime now = clock_.now();
-  return supply::laterThan(now, dispatcher_.takeSuspectsTurn(group, now));
-}
-
-void SharedDispatcher::excuse(std::size_t lane, bool excused) noexcept {
+void Supply::excuse(std::size_t lane, bool excused) noexcept {
   lanes_[lane].excused = excused;
   if (!excused) reportProgress(lane);
 }
 
-void SharedDispatcher::leave(std::size_t lane) {
+void Supply::leave(std::size_t lane) {
   const std::lock_guard lock(mutex_);
   lanes_[lane].left = true;
   callReader(Call::atOnce);
 }
 
-void SharedDispatcher::callReader(Call call) {
+void Supply::callReader(Call call) {
   wanted_ = true;
   called_->notifyAll();
   if (call == Call::atOnce) interrupt_.request_stop();
@@ -174,12 +169,12 @@ void SharedDispatcher::callReader(Call call) {
 
 // --- reader
 
-void SharedDispatcher::callReader() {
+void Supply::callReader() {
   const std::lock_guard lock(mutex_);
   callReader(Call::atOnce);
 }
 
-void SharedDispatcher::remember(std::vector<AttemptRecord> attempts) {
+void Supply::remember(std::vector<AttemptRecord> attempts) {
   const std::lock_guard lock(mutex_);
   for (AttemptRecord& attempt : attempts) {
     const MessageId id = attempt.id;
@@ -187,7 +182,7 @@ void SharedDispatcher::remember(std::vector<AttemptRecord> attempts) {
   }
 }
 
-void SharedDispatcher::remember(std::vector<MessageHistory> histories) {
+void Supply::remember(std::vector<MessageHistory> histories) {
   const std::lock_guard lock(mutex_);
   for (MessageHistory& history : histories) {
     const MessageId id = history.id;
@@ -195,137 +190,162 @@ void SharedDispatcher::remember(std::vector<MessageHistory> histories) {
   }
 }
 
-void SharedDispatcher::suspect(std::unordered_set<MessageId> ids, std::size_t unrecordedWindow, std::size_t window) {
+void Supply::suspect(std::unordered_set<MessageId> ids, std::size_t unrecordedWindow, std::size_t window) {
   const std::lock_guard lock(mutex_);
-  dispatcher_.suspect(std::move(ids), unrecordedWindow, window);
+  order_->suspect(std::move(ids), unrecordedWindow, window);
 }
 
-Assignment SharedDispatcher::takeSuspects(std::size_t lane, std::size_t max) {
+Assignment Supply::takeSuspects(std::size_t lane, std::size_t max) {
   const std::lock_guard lock(mutex_);
-  return assignmentOf(lane, dispatcher_.takeSuspects(lane, max));
+  return assignmentOf(lane, order_->takeSuspects(lane, max));
 }
 
-bool SharedDispatcher::hasSuspects(std::size_t lane) const {
+Assignment Supply::takeNow(std::size_t lane, std::size_t max) {
   const std::lock_guard lock(mutex_);
-  return dispatcher_.hasSuspects() || dispatcher_.holds(lane);
+  return assignmentOf(lane, order_->take(lane, max, clock_.now()));
 }
 
-void SharedDispatcher::trust() {
+bool Supply::isReady() const {
   const std::lock_guard lock(mutex_);
-  dispatcher_.trust();
+  return order_->isReady(clock_.now());
 }
 
-void SharedDispatcher::limit(RateRules rules) {
+std::size_t Supply::toRead(std::size_t wanted) const {
   const std::lock_guard lock(mutex_);
-  dispatcher_.limit(std::move(rules));
+  return order_->toRead(wanted);
+}
+
+bool Supply::mayReadOn() const {
+  const std::lock_guard lock(mutex_);
+  return order_->mayReadOn();
+}
+
+bool Supply::mustReadOn() const {
+  const std::lock_guard lock(mutex_);
+  return order_->mustReadOn();
+}
+
+bool Supply::hasSuspects(std::size_t lane) const {
+  const std::lock_guard lock(mutex_);
+  return order_->hasSuspects() || order_->holds(lane);
+}
+
+void Supply::trust() {
+  const std::lock_guard lock(mutex_);
+  order_->trust();
+}
+
+void Supply::limit(RateRules rules) {
+  const std::lock_guard lock(mutex_);
+  order_->limit(std::move(rules));
   ready_->notifyAll();
 }
 
-void SharedDispatcher::receive(supply::Arrivals arrivals) {
+void Supply::receive(supply::Arrivals arrivals, const std::optional<MessageId>& ran) {
   const std::lock_guard lock(mutex_);
-  dispatcher_.receive(std::move(arrivals));
+  order_->receive(std::move(arrivals), ran);
   wakeLane();
 }
 
-void SharedDispatcher::close(bool closed) {
+void Supply::close(bool closed) {
   const std::lock_guard lock(mutex_);
   closed_ = closed;
   ready_->notifyAll();
 }
 
-void SharedDispatcher::clear() {
+void Supply::clear() {
   const std::lock_guard lock(mutex_);
-  dispatcher_.clear();
+  order_->clear();
   toAcknowledge_.clear();
 }
 
-bool SharedDispatcher::wantsLook() const {
+bool Supply::wantsLook() const {
   const std::lock_guard lock(mutex_);
-  return dispatcher_.wantsLook() && !closed_;
+  return order_->wantsLook() && !closed_;
 }
 
-void SharedDispatcher::beginLook() {
+void Supply::beginLook() {
   const std::lock_guard lock(mutex_);
-  dispatcher_.beginLook();
+  order_->beginLook();
 }
 
-void SharedDispatcher::endLook() {
+void Supply::endLook() {
   const std::lock_guard lock(mutex_);
-  dispatcher_.endLook();
+  order_->endLook();
   ready_->notifyAll();
 }
 
-bool SharedDispatcher::mustBeReadAgain() const {
+bool Supply::mustBeReadAgain() const {
   const std::lock_guard lock(mutex_);
-  return dispatcher_.mustBeReadAgain();
+  return order_->mustBeReadAgain();
 }
 
-bool SharedDispatcher::isEmpty() const {
+bool Supply::isEmpty() const {
   const std::lock_guard lock(mutex_);
-  return dispatcher_.window() == 0;
+  return order_->window() == 0;
 }
 
-std::size_t SharedDispatcher::room() const {
+std::size_t Supply::room() const {
   const std::lock_guard lock(mutex_);
-  return dispatcher_.room();
+  return order_->room();
 }
 
-bool SharedDispatcher::wantsMore() const {
+bool Supply::wantsMore() const {
   const std::lock_guard lock(mutex_);
-  return dispatcher_.wantsMore();
+  return order_->wantsMore();
 }
 
-std::vector<Message> SharedDispatcher::takeAcknowledgements() {
+std::vector<Message> Supply::takeAcknowledgements() {
   const std::lock_guard lock(mutex_);
   wanted_ = false;
   return std::exchange(toAcknowledge_, {});
 }
 
-void SharedDispatcher::confirm(std::size_t acknowledgements) {
+void Supply::confirm(std::size_t acknowledgements) {
   const std::lock_guard lock(mutex_);
-  dispatcher_.confirm(acknowledgements);
+  order_->confirm(acknowledgements);
 }
 
-bool SharedDispatcher::isAtRest() const {
+bool Supply::isAtRest() const {
   const std::lock_guard lock(mutex_);
   for (std::size_t lane = 0; lane < lanes_.size(); ++lane)
-    if (!lanes_[lane].left && (!lanes_[lane].waits || dispatcher_.holds(lane))) return false;
-  return toAcknowledge_.empty() && (closed_ || (!dispatcher_.isReady(clock_.now()) && !dispatcher_.wantsLook()));
+    if (!lanes_[lane].left && (!lanes_[lane].waits || order_->holds(lane))) return false;
+  return toAcknowledge_.empty() && (closed_ || (!order_->isReady(clock_.now()) && !order_->wantsLook()));
 }
 
-bool SharedDispatcher::isQuiet() const {
+bool Supply::isQuiet() const {
   const std::lock_guard lock(mutex_);
   const auto isQuiet = [](const Lane& lane) { return lane.left || lane.waits || lane.rests; };
   return toAcknowledge_.empty() && std::ranges::all_of(lanes_, isQuiet);
 }
 
-std::size_t SharedDispatcher::lanesLeft() const {
+std::size_t Supply::lanesLeft() const {
   const std::lock_guard lock(mutex_);
   return static_cast<std::size_t>(std::ranges::count(lanes_, true, &Lane::left));
 }
 
-std::optional<BootTime> SharedDispatcher::nextDue() const {
+std::optional<BootTime> Supply::nextDue() const {
   const std::lock_guard lock(mutex_);
-  return dispatcher_.nextDue();
+  return order_->nextDue();
 }
 
-bool SharedDispatcher::madeProgressSince(BootTime then) const {
+bool Supply::madeProgressSince(BootTime then) const {
   const std::lock_guard lock(mutex_);
   return std::ranges::all_of(lanes_, [&](const Lane& lane) {
     return lane.left || lane.waits || lane.excused || BootTime{lane.progress.load()} > then;
   });
 }
 
-void SharedDispatcher::await(BootTime until, const std::stop_token& stop) {
+void Supply::await(BootTime until, const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   called_->wait(lock, until - clock_.now(), stop, [this] { return wanted_; });
   wanted_ = false;
 }
 
-std::stop_source& SharedDispatcher::interrupt() {
+std::stop_source& Supply::interrupt() {
   const std::lock_guard lock(mutex_);
   interrupt_ = std::stop_source{};
-  if (!toAcknowledge_.empty() || dispatcher_.wantsLook() || dispatcher_.mustBeReadAgain()) interrupt_.request_stop();
+  if (!toAcknowledge_.empty() || order_->wantsLook() || order_->mustBeReadAgain()) interrupt_.request_stop();
   return interrupt_;
 }
 

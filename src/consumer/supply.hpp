@@ -1,5 +1,6 @@
-/// Between the thread that reads the source and the lanes: intake and scheduler (supply/dispatcher.hpp) under a lock,
-/// and how lanes and reader wait for each other.
+/// Messages between the thread that reads the source and the lanes: their order (supply/order.hpp) under a lock, what
+/// is known of messages that failed, and how lanes and reader wait for each other. The one line reads by itself, and
+/// waits for no other thread.
 #pragma once
 
 #include <atomic>
@@ -11,18 +12,21 @@
 
 #include "base/threads.hpp"
 #include "consumer/actions.hpp"
-#include "consumer/supply/dispatcher.hpp"
+#include "consumer/supply/order.hpp"
 
 namespace tenure::consuming {
 
 /// Threads: each lane's calls from that lane's thread, the reader's from the reader's.
-class SharedDispatcher {
+class Supply {
  public:
   /// Lane numbers are 0..lanes-1. Borrows the clock.
-  SharedDispatcher(supply::Dispatcher dispatcher, std::size_t lanes, const IClock& clock, IThreads& threads);
+  Supply(std::unique_ptr<supply::IOrder> order, std::size_t lanes, const IClock& clock, IThreads& threads);
 
   // Lanes.
 
+  /// At once, for the lane that reads itself.
+  Assignment takeNow(std::size_t lane, std::size_t max);
+  bool isReady() const;
   /// Waits for a group until then, or until a stop.
   Assignment take(std::size_t lane, std::size_t max, BootTime until, const std::stop_token& stop);
   /// Takes more before the lane has begun all that it has; none if another lane might go without.
@@ -33,8 +37,7 @@ class SharedDispatcher {
   void release(std::size_t lane);
   void park(std::size_t lane, Parked parked, BootTime until);
   /// As WorkerContext's.
-  std::optional<BootTime> takeTurn(const GroupId& group);
-  std::optional<BootTime> takeSuspectsTurn(const GroupId& group);
+  std::optional<BootTime> takeTurn(const TakeTurn& turn);
   void reportProgress(std::size_t lane) noexcept { lanes_[lane].progress.store(clock_.now().time_since_epoch()); }
   /// The lane waits outside of take(). `atRest`: it has no open transaction, unknown outcome or taken message.
   void rests(std::size_t lane, bool atRest) noexcept { lanes_[lane].rests = atRest; }
@@ -55,7 +58,11 @@ class SharedDispatcher {
   bool hasSuspects(std::size_t lane) const;
   void trust();
   void limit(RateRules rules);
-  void receive(supply::Arrivals arrivals);
+  void receive(supply::Arrivals arrivals, const std::optional<MessageId>& ran = {});
+  bool mustReadOn() const;
+  /// In one line: how many messages to ask the source for, where the lane wants so many.
+  std::size_t toRead(std::size_t wanted) const;
+  bool mayReadOn() const;
   /// There is something to read.
   void callReader();
   /// Nothing more is handed out; and again.
@@ -101,7 +108,7 @@ class SharedDispatcher {
     std::atomic<Duration> progress{};
   };
 
-  Assignment assignmentOf(std::size_t lane, supply::Dispatcher::Assignment given);
+  Assignment assignmentOf(std::size_t lane, supply::Assignment given);
   std::vector<MessageHistory> extractPasts(std::span<const Message> messages);
   enum class Call { whenItWaits, atOnce };
   void callReader(Call call);
@@ -110,7 +117,7 @@ class SharedDispatcher {
   BootTime joinsAt(std::size_t lane) const;
   void wakeLane() noexcept;
   /// Nothing is handed out, whatever is due: the reader waits for the lanes to rest.
-  bool isHalted() const noexcept { return closed_ || dispatcher_.mustBeReadAgain(); }
+  bool isHalted() const noexcept { return closed_ || order_->mustBeReadAgain(); }
 
   /// A lane that took its messages less than this ago is done before another lane would be of use.
   static constexpr std::chrono::milliseconds quick{1};
@@ -122,7 +129,7 @@ class SharedDispatcher {
   const std::unique_ptr<ISignal> ready_;   // for lanes
   const std::unique_ptr<ISignal> called_;  // for the reader
   std::stop_source interrupt_;
-  supply::Dispatcher dispatcher_;
+  const std::unique_ptr<supply::IOrder> order_;
   std::vector<Lane> lanes_;
   std::unordered_map<MessageId, MessageHistory> histories_;
   std::vector<Message> toAcknowledge_;
