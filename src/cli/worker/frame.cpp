@@ -33,13 +33,19 @@ Result<std::string> bytesOf(const Frame& frame) {
   return bytes + frame.head + frame.body;
 }
 
-Result<std::optional<Frame>> FrameReader::next() {
+bool FrameReader::hasWhole() const noexcept {
   const std::string_view bytes = std::string_view(buffer_).substr(from_);
-  if (bytes.size() < lengths) return std::optional<Frame>{};
+  if (bytes.size() < lengths) return false;
+  const std::size_t size = numberAt(bytes, 0) + numberAt(bytes, 4);
+  return size > largestFrame || bytes.size() >= lengths + size;
+}
+
+Result<std::optional<Frame>> FrameReader::next() {
+  if (!hasWhole()) return std::optional<Frame>{};
+  const std::string_view bytes = std::string_view(buffer_).substr(from_);
   const std::size_t head = numberAt(bytes, 0);
   const std::size_t body = numberAt(bytes, 4);
   if (head + body > largestFrame) return tooLarge(head + body);
-  if (bytes.size() < lengths + head + body) return std::optional<Frame>{};
   Frame frame{std::string(bytes.substr(lengths, head)), std::string(bytes.substr(lengths + head, body))};
   from_ += lengths + head + body;
   const std::size_t first = frame.head.find_first_not_of(" \t\r\n");

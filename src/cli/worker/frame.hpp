@@ -39,7 +39,9 @@ class FrameReader {
   /// Errors:  payloadTooLarge   a frame is larger than that
   ///          invalidArgument   a head is no JSON object
   Result<std::optional<Frame>> next();
-  /// Whether a part of a frame is left.
+  /// Whether next() returns a frame, or an error.
+  bool hasWhole() const noexcept;
+  /// Whether no part of a frame is left.
   bool isEmpty() const noexcept { return from_ == buffer_.size(); }
 
  private:

@@ -28,6 +28,18 @@ TEST(WireFrames, ComeOutAsTheyWentInHoweverTheyAreCut) {
   }
 }
 
+/// A worker that says bye and closes its connection has left in order.
+TEST(WireFrames, TellsAWholeFrameThatIsLeftFromAPartOfOne) {
+  const std::string bye = bytesOf({R"({"type":"bye"})"}).value();
+  FrameReader reader;
+  reader.add(bye.substr(0, 5));
+  EXPECT_FALSE(reader.hasWhole() || reader.isEmpty());
+  reader.add(bye.substr(5));
+  EXPECT_TRUE(reader.hasWhole());
+  reader.next().value();
+  EXPECT_TRUE(!reader.hasWhole() && reader.isEmpty());
+}
+
 TEST(WireFrames, WhatIsTooLargeOrNoObjectIsRefusedBeforeItHasArrived) {
   FrameReader large;
   large.add(std::string("\0\0\0\2\1\0\0\0", 8));
