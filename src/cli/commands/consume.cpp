@@ -122,6 +122,7 @@ Result<Settings> settingsOf(const ConsumeOptions& options) {
   Settings settings{*std::move(candidate), options.tuning, *std::move(wiring), *std::move(rates)};
   settings.candidate.limits = options.limits;
   settings.candidate.limits.execute = options.executeLimit.value_or(settings.candidate.limits.execute);
+  settings.consumer.idleWait = idleWaitWithin(settings.candidate.limits.execute);
   settings.consumer.name = {options.consumer};
   settings.consumer.handlerIsExternal = !options.exec.empty();
   settings.candidate.agreement = agreementOf(settings.consumer, settings.candidate.election);

@@ -259,6 +259,7 @@ Exit relay(const RelayOptions& options) {
   if (isSameQueue(*places))
     return refuse("--to", {Errc::configurationRefused, "it is the queue that --from names: expected another one"});
   ConsumerOptions consumer = options.tuning;
+  consumer.idleWait = idleWaitWithin(options.limits.execute);
   consumer.name = {options.consumer};
   candidate->onReload = [&] { reload(options.replica, candidate->election, replica.log()); };
   const auto open = [&]() -> Result<std::unique_ptr<IMessageSink>> {

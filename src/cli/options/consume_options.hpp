@@ -1,6 +1,7 @@
 /// What `tenure consume` may be told: each group is a table with a row an option (option.hpp).
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -24,6 +25,10 @@ Options lanesRows(ConsumerOptions& tuning);
 Options limitRows(Option executeLimit, ConsumerOptions& tuning, CareerLimits& careerLimits);
 /// `value` reads it.
 Option executeLimitRow(Value value);
+/// How long an idle leader waits for messages at a time: well within its limit, or it would look like one that hangs.
+inline std::chrono::milliseconds idleWaitWithin(std::chrono::milliseconds executeLimit) {
+  return std::min(ConsumerOptions{}.idleWait, executeLimit / 4);
+}
 Options failureRows(ConsumerOptions& tuning);
 
 enum class CommandOutputTo { log, inherit };
