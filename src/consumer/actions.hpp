@@ -17,6 +17,7 @@ struct Attach {};  // deliver from the first one that is not acknowledged → do
 struct Declare {   // from now on this term goes as far as that, durably → done
   RecoveryWindow window;
 };
+// Steps of a sweep.
 struct LookAtClock {};  // of the store, where it has one → lookedAt
 struct Prune {          // forget old keys → pruned
   Pruning step;
@@ -25,22 +26,27 @@ struct Prune {          // forget old keys → pruned
 struct PruneLog {  // forget old attempts → logPruned
   LogPruning step;
 };
+using SweepStep = std::variant<LookAtClock, Prune, PruneLog>;
+struct Sweep {
+  SweepStep step;
+};
 struct Wait {  // → done
   BootTime until;
+  bool tends = false;  // first brings to the queue what is due
 };
-struct Tend {};  // brings to the queue what is due, while the lane waits → done
 struct Return {  // the phase is over
   bool again = false;
   bool isIdle = false;    // before the lanes: there is nothing left to do, and they may begin
   bool isClosed = false;  // on its record nothing of this term is in work
   bool isAtRest = false;  // nothing that has begun is open
-};
-struct Quit {  // the term is over
-  EndReason reason;
-  Error why;
+  struct Ending {
+    EndReason reason;
+    Error why;
+  };
+  std::optional<Ending> ends{};  // and the term with it
 };
 
-// Intake and scheduler.
+// The supply.
 
 struct Take {  // → took
   std::size_t max;
@@ -60,12 +66,12 @@ struct Park {  // give the head and what follows it in its group back → done
   Parked parked;
   BootTime until;
 };
-struct Release {};    // frees groups with nothing in hand → done
 struct Acknowledge {  // after the commit → acknowledged
   std::vector<MessagePtr> settled;
   std::vector<Message> others{};        // that they stood for
   std::vector<std::int64_t> dropped{};  // positions of those that had no run
   std::vector<GroupId> unbegun{};       // groups of those that came with a token and did not need it
+  bool releases = false;                // and frees groups with nothing in hand
 };
 
 // The store, and the handler.
@@ -90,7 +96,6 @@ struct Handle {  // → ran
 struct HandleTogether {  // → ran
   std::vector<MessagePtr> messages;
 };
-struct Undo {};           // takes back what the handler has written since the mark → done
 struct WriteDeadLetter {  // in the transaction: a dead letter and the end of its attempts → done, keyFound
   MessagePtr message;
   DeadLetterDraft draft{};
@@ -108,15 +113,19 @@ struct Commit {
   std::vector<Message> others{};
   supply::NumberWrites numbers{};
 };
-struct Resolve {};  // what became of the commit? → resolved
-struct Abandon {};  // roll the transaction back → done
+struct Resolve {};      // what became of the commit? → resolved
+struct Abandon {        // roll the transaction back → done
+  bool toMark = false;  // no further than to the mark: what the handler has written since → undone
+};
 
-using Action = std::variant<Claim, Recall, Attach, Declare, LookAtClock, Prune, PruneLog, Wait, Tend, Return, Quit,
-                            Take, TakeTurn, Begin, Park, Release, Acknowledge, Look, Inquire, Admit, Gather, Handle,
-                            HandleTogether, Undo, WriteDeadLetter, Commit, Resolve, Abandon>;
+using Action =
+    std::variant<Claim, Recall, Attach, Declare, Sweep, Wait, Return, Take, TakeTurn, Begin, Park, Acknowledge, Look,
+                 Inquire, Admit, Gather, Handle, HandleTogether, WriteDeadLetter, Commit, Resolve, Abandon>;
 
-/// What the supply asks of the store while a lane takes messages: for the failures of that.
-struct Sort {};
+// Parts of an action, for their answers.
+struct Sort {};  // of Take: what the supply asks of the store
+struct Tend {};  // of Wait
+struct Undo {};  // of Abandon: to the mark
 
 /// The answer to an action that has no value.
 template <class Asked>

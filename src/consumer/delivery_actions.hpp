@@ -34,7 +34,7 @@ inline Action actionOf(Delivery::Question question, const MessagePtr& of) {
            [&](D::Runs& how) -> Action {
              return Handle{of, how.attempt, how.mark};
            },
-           [&](D::Undoes&) -> Action { return Undo{}; },
+           [&](D::Undoes&) -> Action { return Abandon{.toMark = true}; },
            [&](D::Dies& how) -> Action {
              return WriteDeadLetter{of, std::move(how)};
            },

@@ -118,9 +118,9 @@ Action Lane::waitFor(BootTime until, const Now& now) {
   const BootTime sliceEnd = sliceBegan_ + std::max<Duration>(state_.options.idleWait, 20ms);
   if (now.boot >= sliceEnd) return over(true);
   if (!tendsMeanwhile(now)) return Wait{std::min(until, sliceEnd)};
-  if (now.boot < nextTend_) return Wait{std::min({until, sliceEnd, nextTend_})};
-  nextTend_ = now.boot + tendingPace;
-  return Tend{};
+  const bool tends = now.boot >= nextTend_;
+  if (tends) nextTend_ = now.boot + tendingPace;
+  return Wait{std::min({until, sliceEnd, nextTend_}), tends};
 }
 
 /// Whether the source is tended while the head waits: messages whose time has come get to the queue then. With lanes
@@ -136,7 +136,7 @@ std::optional<Action> Lane::sweepStep(const Now& now) {
   if (!step) return std::nullopt;
   if (auto* prune = std::get_if<Prune>(&*step))
     for (const MessagePtr& message : queue_.messages()) prune->here.push_back(message->id);
-  return *std::move(step);
+  return Sweep{*std::move(step)};
 }
 
 // --- the term's first steps
@@ -528,7 +528,7 @@ Action Lane::quit(const Error& error) {
     state_.tell(CommitFenced{error.message(), std::max<std::size_t>(queue_.settled(), 1)});
   trouble_ =
       committer_.isOutcomeKnown() || isTermOver(error.code) ? error : Error{Errc::outcomeUnknown, error.message()};
-  return Quit{reasonOf(trouble_), trouble_};
+  return Return{.ends = Return::Ending{reasonOf(trouble_), trouble_}};
 }
 
 // The lane's transaction: handlers of many at once, the commit, and what follows from it.
@@ -617,15 +617,17 @@ Action Lane::commit(const Now& now) {
 
 Action Lane::on(Done<Commit>, const Now& now) {
   outages_.wentWell(Side::store, now);
-  const bool acknowledges = queue_.settled() > 0;
+  const bool hasSettled = queue_.settled() > 0;
   committer_.committed(queue_, now);
   noteRecord(now);
   sweeper_.written();
   report(now);
   inWork_.committed(committer_.entry(), queue_);
   supply_.topped = false;
-  if (!acknowledges) return leaveQueue({}, now);
+  const bool frees = !state_.isOneLine() && phase_ == Phase::executing && mayRelease();
+  if (!hasSettled && !frees) return leaveQueue({}, now);
   Acknowledge acknowledge = committer_.acknowledgement(queue_);
+  acknowledge.releases = frees;
   for (GroupId& group : delivery_->unbegun(queue_.settledOnes())) acknowledge.unbegun.push_back(std::move(group));
   return acknowledge;
 }
@@ -672,7 +674,6 @@ Action Lane::leaveQueue(Receipt receipt, const Now& now) {
   } else if (receipt.hasSuccessors && goesOn && queue_.size() > 0) {
     parkUntil_ = now.boot;  // the messages that a dropped one stood for come first
   }
-  if (!state_.isOneLine() && phase_ == Phase::executing && mayRelease()) return Release{};
   return proceed(now);
 }
 

@@ -69,12 +69,8 @@ class Lane {
     return wentWell(now);
   }
   Action on(Done<Wait>, const Now& now) { return proceed(now); }
-  Action on(Done<Tend>, const Now& now) {
-    outages_.wentWell(Side::source, now);
-    return proceed(now);
-  }
+  void on(Done<Tend>, const Now& now) { outages_.wentWell(Side::source, now); }
   Action on(Done<Park>, const Now& now) { return proceed(now); }
-  Action on(Done<Release>, const Now& now) { return proceed(now); }
   Action on(Done<Undo>, const Now& now) { return decide(delivery_->undone(now), now); }
   Action on(Done<WriteDeadLetter> done, const Now& now);
   Action on(Done<Commit> done, const Now& now);

@@ -111,7 +111,10 @@ Return LaneRunner::run(Action action) {
   });
   while (true) {
     if (lane_->hasNews()) tell();
-    if (const auto* over = std::get_if<Return>(&action)) return *over;
+    if (const auto* over = std::get_if<Return>(&action)) {
+      if (over->ends) end(*over->ends);
+      return *over;
+    }
     holdTimers();
     action = std::visit([this](auto& asked) { return perform(asked); }, action);
   }
@@ -209,11 +212,6 @@ Action LaneRunner::perform(Park& park) {
   return lane_->on(Done<Park>{}, now());
 }
 
-Action LaneRunner::perform(Release&) {
-  supply_.release(context_.lane());
-  return lane_->on(Done<Release>{}, now());
-}
-
 Action LaneRunner::perform(Acknowledge& acknowledge) {
   if (!term_->valid()) return failed<Acknowledge>(Errc::leaseLost);
   Result<Receipt> receipt = context_.acknowledge(acknowledge);
@@ -222,6 +220,10 @@ Action LaneRunner::perform(Acknowledge& acknowledge) {
 
 Action LaneRunner::perform(Wait& wait) {
   context_.reportProgress();
+  if (wait.tends && !transaction_) {
+    if (const Result<void> tended = context_.tend(); !tended) return failed<Tend>(tended.error());
+    lane_->on(Done<Tend>{}, now());
+  }
   const BootTime until = term_->isPaused() ? std::max(wait.until, clock_.now() + pausedLook) : wait.until;
   supply_.rests(context_.lane(), lane_->isAtRest());
   clock_.waitUntil(until, stop_);
@@ -229,14 +231,12 @@ Action LaneRunner::perform(Wait& wait) {
   return lane_->on(Done<Wait>{}, now());
 }
 
-Action LaneRunner::perform(Tend&) { return answered<Tend>(transaction_ ? Result<void>{} : context_.tend()); }
-
 Action LaneRunner::perform(Return& over) { return over; }  // run() has seen it
 
-Action LaneRunner::perform(Quit& quit) {
+void LaneRunner::end(const Return::Ending& ending) {
   hurry(clock_.now() + lastAnswers);
   abandon();
-  throw EndTerm(quit.reason, quit.why);
+  throw EndTerm(ending.reason, ending.why);
 }
 
 // --- the store, between transactions
@@ -281,13 +281,17 @@ Action LaneRunner::perform(Look& look) {
   return lane_->onLooked(known->front() != Admission::fresh, now());
 }
 
-Action LaneRunner::perform(LookAtClock&) {
+Action LaneRunner::perform(Sweep& sweep) {
+  return std::visit([this](auto& asked) { return step(asked); }, sweep.step);
+}
+
+Action LaneRunner::step(LookAtClock&) {
   context_.reportProgress();
   const auto clock = store_.clock();
   return clock ? lane_->onClockRead(*clock, now()) : failed<LookAtClock>(clock.error());
 }
 
-Action LaneRunner::perform(Prune& prune) {
+Action LaneRunner::step(Prune& prune) {
   context_.reportProgress();
   if (!term_->valid()) return failed<Prune>(Errc::leaseLost);
   prune.step.consumer = name_;
@@ -316,7 +320,7 @@ Result<void> LaneRunner::forgetAttempts(const Prune& prune) {
   return commitAlone(std::move(done));
 }
 
-Action LaneRunner::perform(PruneLog& prune) {
+Action LaneRunner::step(PruneLog& prune) {
   context_.reportProgress();
   if (!term_->valid()) return failed<PruneLog>(Errc::leaseLost);
   prune.step.consumer = name_;
@@ -382,8 +386,12 @@ void LaneRunner::end() noexcept {
 
 void LaneRunner::release() noexcept { abandon(); }
 
-Action LaneRunner::perform(Abandon&) {
+Action LaneRunner::perform(Abandon& undo) {
   if (desk_) desk_->undone();
+  if (undo.toMark) {
+    const Result<void> undone = transaction_->rollbackToMark();
+    return undone ? lane_->on(Done<Undo>{}, now()) : refused<Undo>(undone.error());
+  }
   abandon();
   return lane_->on(Done<Abandon>{}, now());
 }
@@ -395,12 +403,6 @@ Action LaneRunner::perform(Admit& asked) {
   if (!ready) return refused<Admit>(ready.error());
   const Result<Admission> admission = transaction_->admit(name_, message.id, digestOf(message.body), MessageFate::done);
   return admission ? lane_->onAdmitted(*admission, now()) : refused<Admit>(admission.error());
-}
-
-Action LaneRunner::perform(Undo&) {
-  if (desk_) desk_->undone();
-  const Result<void> undone = transaction_->rollbackToMark();
-  return undone ? lane_->on(Done<Undo>{}, now()) : refused<Undo>(undone.error());
 }
 
 Action LaneRunner::perform(WriteDeadLetter& deadLetter) {

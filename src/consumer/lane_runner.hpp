@@ -123,6 +123,7 @@ class LaneRunner final {
 
   void enter(const Term& term);
   Return run(Action action);
+  [[noreturn]] void end(const Return::Ending& ending);
   void holdTimers() noexcept;
   void hold(AnswerTimer& timer, Side side) noexcept;
   Now now() const;
@@ -133,18 +134,16 @@ class LaneRunner final {
   Action perform(Recall& recall);
   Action perform(Attach& attach);
   Action perform(Declare& declaration);
-  Action perform(LookAtClock& look);
-  Action perform(Prune& prune);
-  Action perform(PruneLog& prune);
+  Action perform(Sweep& sweep);
+  Action step(LookAtClock& look);
+  Action step(Prune& prune);
+  Action step(PruneLog& prune);
   Action perform(Wait& wait);
-  Action perform(Tend& tend);
   Action perform(Return& over);
-  Action perform(Quit& quit);
   Action perform(Take& take);
   Action perform(TakeTurn& turn);
   Action perform(Begin& begin);
   Action perform(Park& park);
-  Action perform(Release& release);
   Action perform(Acknowledge& acknowledge);
   Action perform(Look& look);
   Action perform(Inquire& inquire);
@@ -152,7 +151,6 @@ class LaneRunner final {
   Action perform(Gather& asked);
   Action perform(Handle& asked);
   Action perform(HandleTogether& asked);
-  Action perform(Undo& undo);
   Action perform(WriteDeadLetter& deadLetter);
   Action perform(Commit& commit);
   Action perform(Resolve& resolve);

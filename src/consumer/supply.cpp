@@ -124,12 +124,17 @@ Receipt Supply::acknowledge(std::size_t lane, const Acknowledge& done, bool also
     toAcknowledge_.insert(toAcknowledge_.end(), std::move_iterator(stubs.begin()), std::move_iterator(stubs.end()));
     toAcknowledge_.insert(toAcknowledge_.end(), done.others.begin(), done.others.end());
   }
-  if (alsoAtSource || order_->mustBeReadAgain()) callReader(Call::atOnce);
+  if ((alsoAtSource && !done.settled.empty()) || order_->mustBeReadAgain()) callReader(Call::atOnce);
+  if (done.releases) free(lane);
   return {.hasSuccessors = order_->hasSuccessor(), .readAgain = order_->mustBeReadAgain()};
 }
 
 void Supply::release(std::size_t lane) {
   const std::lock_guard lock(mutex_);
+  free(lane);
+}
+
+void Supply::free(std::size_t lane) {
   order_->release(lane);
   callForLook();
   wakeLane();

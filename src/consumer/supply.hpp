@@ -112,6 +112,7 @@ class Supply {
   std::vector<MessageHistory> extractPasts(std::span<const Message> messages);
   enum class Call { whenItWaits, atOnce };
   void callReader(Call call);
+  void free(std::size_t lane);
   void callForLook();
   std::optional<BootTime> nextTurn(std::size_t lane) const;
   BootTime joinsAt(std::size_t lane) const;

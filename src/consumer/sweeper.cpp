@@ -10,7 +10,7 @@ void Sweeper::start(BootTime now) {
   state_.log.start(now);
 }
 
-std::optional<Action> Sweeper::step(bool idle, const Now& now) {
+std::optional<SweepStep> Sweeper::step(bool idle, const Now& now) {
   if (swept_) return std::nullopt;
   const bool ofKeys = pruner_.isDue(idle, now.boot);
   const WallTime wall = now.wall + clockOffset_;

@@ -56,7 +56,7 @@ class Sweeper {
 
   void start(BootTime now);
   /// The action to do before anything else begins; `idle`: no message waits.
-  std::optional<Action> step(bool idle, const Now& now);
+  std::optional<SweepStep> step(bool idle, const Now& now);
   void lookedAt(const std::optional<WallTime>& storesClock, const Now& now);
   void pruned(const Pruned& pruned, const Now& now);
   void logPruned(std::size_t removed, const Now& now);

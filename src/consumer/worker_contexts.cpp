@@ -115,7 +115,7 @@ Result<bool> Engine::MainContext::read(const Take& take, BootTime until) {
 
 Result<Receipt> Engine::MainContext::acknowledge(const Acknowledge& done) {
   engine_.reading_->settled(done.settled);
-  const Result<void> acknowledged = of_.acknowledge(done);
+  const Result<void> acknowledged = done.settled.empty() ? Result<void>{} : of_.acknowledge(done);
   return acknowledged ? Result<Receipt>(supply_.acknowledge(mainWorker, done, false)) : acknowledged.error();
 }
 

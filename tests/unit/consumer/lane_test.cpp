@@ -33,6 +33,11 @@ class LaneTest : public testing::Test {
     return expectA<A>(action);
   }
 
+  template <class Step>
+  void sweeps(const Action& action) {
+    expectA<Step>(expect<Sweep>(action).step);
+  }
+
   void becomeLeader(const ConsumerState& left = {}) {
     expect<Claim>(lane.inaugurate(now));
     expect<Recall>(lane.on(Done<Claim>{}, now));
@@ -91,17 +96,17 @@ TEST_F(LaneTest, WhoComesDuringALongIdlePassOfForgettingWaitsForOneStep) {
   now.wall += 2min;
   for (int steps = 0; steps < 3; ++steps) {
     if (steps == 0) {
-      expect<LookAtClock>(lane.execute(now));
+      sweeps<LookAtClock>(lane.execute(now));
       expect<Commit>(lane.onClockRead(std::nullopt, now));
-      expect<Prune>(lane.on(Done<Commit>{}, now));
+      sweeps<Prune>(lane.on(Done<Commit>{}, now));
     } else {
-      expect<Prune>(lane.execute(now));
+      sweeps<Prune>(lane.execute(now));
     }
     EXPECT_EQ(expect<Take>(lane.onPruned({.looked = 10, .removed = 1, .last = "m"}, now)).until, onlyLook);
     expect<Return>(lane.onTaken(assigned({}), now));
   }
 
-  expect<Prune>(lane.execute(now));
+  sweeps<Prune>(lane.execute(now));
   expect<Take>(lane.onPruned({.looked = 10, .removed = 1, .last = "m"}, now));
   expect<Look>(lane.onTaken(assigned({"a"}), now));
 }
@@ -226,8 +231,7 @@ TEST_F(LaneTest, WhatTheStoreUndidIsHandledAgainThenAloneAndThenItIsAnOutage) {
   expect<Handle>(lane.onLooked(false, now));
   expect<Admit>(lane.onRan(Outcome::done(), now));
 
-  expect<Tend>(lane.on(Failed<Admit>{Errc::transactionConflict}, now));
-  expect<Wait>(lane.on(Done<Tend>{}, now));
+  expect<Wait>(lane.on(Failed<Admit>{Errc::transactionConflict}, now));
 }
 
 TEST_F(LaneTest, AHandlerWhoseLaneHadToWaitDoesNotStartAfterAStop) {
@@ -257,7 +261,7 @@ TEST_F(LaneTest, ABatchThatTheStoreRefusesAsAWholeComesOneByOne) {
 TEST_F(LaneTest, ALostLeaseEndsTheTermAtOnce) {
   handleFirst(workOn({"a"}));
 
-  EXPECT_EQ(expect<Quit>(lane.on(Failed<Admit>{Errc::leaseLost}, now)).reason, EndReason::leaseLost);
+  EXPECT_EQ(expect<Return>(lane.on(Failed<Admit>{Errc::leaseLost}, now)).ends->reason, EndReason::leaseLost);
 }
 
 TEST_F(LaneTest, InALaneWhatHasToWaitIsGivenBackWithAllThatIsKnownOfIt) {
@@ -273,8 +277,8 @@ TEST_F(LaneTest, InALaneWhatHasToWaitIsGivenBackWithAllThatIsKnownOfIt) {
   const Commit commit = expect<Commit>(beside.onRan(Outcome::failed("no"), now));
   ASSERT_THAT(commit.records, SizeIs(1));
 
-  expect<Release>(beside.on(Done<Commit>{}, now));
-  const Park park = expect<Park>(beside.on(Done<Release>{}, now));
+  EXPECT_TRUE(expect<Acknowledge>(beside.on(Done<Commit>{}, now)).releases);
+  const Park park = expect<Park>(beside.onAcknowledged({}, now));
 
   ASSERT_THAT(park.parked.messages, SizeIs(1));
   ASSERT_THAT(park.parked.histories, SizeIs(1));
@@ -292,8 +296,8 @@ TEST_F(LaneTest, InALaneNothingBeginsThatIsOnNoRecord) {
   const Commit commit = expect<Commit>(beside.onTaken(assigned({"a", "b"}), now));
 
   EXPECT_THAT(idsOf(commit.inWork.ids), ElementsAre("a", "b"));
-  expect<Release>(beside.on(Done<Commit>{}, now));
-  expect<Look>(beside.on(Done<Release>{}, now));
+  expect<Acknowledge>(beside.on(Done<Commit>{}, now));
+  expect<Look>(beside.onAcknowledged({}, now));
 }
 
 /// In lanes, with a past of quick handlers.
@@ -314,8 +318,7 @@ class TakingAhead : public LaneTest {
     const Action more = beside.onAdmitted(Admission::fresh, now);
     expect<Commit>(std::holds_alternative<Take>(more) ? beside.onTaken(assigned({}), now) : more);
     expect<Acknowledge>(beside.on(Done<Commit>{}, now));
-    expect<Release>(beside.onAcknowledged({}, now));
-    return beside.on(Done<Release>{}, now);
+    return beside.onAcknowledged({}, now);
   }
 
   ConsumerOptions many{.ordering = Ordering::perGroup(2), .maxBatch = 16};
@@ -366,7 +369,7 @@ TEST_F(LaneTest, AnOutageCountsFromTheFirstQuestionThatWasNotAnswered) {
   now.boot += 1s;
   expect<Claim>(lane.on(Done<Wait>{}, now));
 
-  expect<Quit>(lane.on(Failed<Claim>{Errc::unavailable}, now));
+  EXPECT_TRUE(expect<Return>(lane.on(Failed<Claim>{Errc::unavailable}, now)).ends);
 }
 
 /// The look needs the store's lock, which the lane's own transaction holds from the first handler on.
@@ -436,19 +439,19 @@ TEST_F(LaneTest, WhileTheHeadWaitsTheSourceIsTendedAndAttachedAnewWhereThatFails
   expect<Look>(waiting.onTaken(assigned({"a"}), now));
   expect<Handle>(waiting.onLooked(false, now));
   expect<Commit>(waiting.onRan(Outcome::failed("no"), now));
-  expect<Tend>(waiting.on(Done<Commit>{}, now));
-
-  EXPECT_LE(expect<Wait>(waiting.on(Done<Tend>{}, now)).until, now.boot + 1s);
+  const Wait wait = expect<Wait>(waiting.on(Done<Commit>{}, now));
+  EXPECT_TRUE(wait.tends);
+  EXPECT_LE(wait.until, now.boot + 1s);
   now.boot += 1s;
   expect<Return>(waiting.on(Done<Wait>{}, now));
-  expect<Tend>(waiting.execute(now));
+  EXPECT_TRUE(expect<Wait>(waiting.execute(now)).tends);
   expect<Wait>(waiting.on(Failed<Tend>{Errc::unavailable}, now));
   EXPECT_TRUE(waiting.failingSince(Side::source));
   now.boot += 30s;
   expect<Attach>(waiting.on(Done<Wait>{}, now));
   expect<Return>(waiting.on(Done<Attach>{}, now));
-  expect<Tend>(waiting.execute(now));
-  expect<Wait>(waiting.on(Done<Tend>{}, now));
+  EXPECT_TRUE(expect<Wait>(waiting.execute(now)).tends);
+  waiting.on(Done<Tend>{}, now);
 
   EXPECT_FALSE(waiting.failingSince(Side::source));
 }
