@@ -30,6 +30,7 @@ Engine::Engine(IMessageSource& source, IFencedStore& store, Handlers handlers, c
     : setting_{source, store,  source.sharesTransactionsWith(store), std::move(handlers), options, events,
                clock,  threads},
       sourceTimer_(options.outageLimit, watch_),
+      storeTimer_(options.outageLimit, storeWatch_),
       turns_(threads),
       access_(clock, threads) {}
 
@@ -160,14 +161,13 @@ void Engine::open(const Term& term) {
 
 void Engine::readBesideLanes() {
   if (setting_.options.followNumbers) {
-    readersStore_ = isSerialized_ ? std::make_unique<SerializedStore>(access_, readersAccess_, setting_.store)
+    readersStore_ = isSerialized_ ? std::make_unique<SerializedStore>(access_, storeWatch_, setting_.store)
                                   : std::move(laneStores_.back());
-    readersStore_->limitAnswers(&sourceTimer_);
+    storeTimer_.reset();
+    readersStore_->limitAnswers(&storeTimer_);
   }
   reading_->workBeside(
-      {.store = readersStore_.get(),
-       .enter = [this] { return isSerialized_ ? LaneTurns::Hold{} : turns_.enter(Company::beside, readersAccess_); },
-       .passToRead = [this] { return passForReading(); }});
+      {.store = readersStore_.get(), .passToRead = [this] { return passForReading(); }, .stop = stop_.get_token()});
 }
 
 // --- a lane's thread
@@ -201,6 +201,7 @@ void Engine::join() {
 void Engine::hurry() noexcept {
   const BootTime by = setting_.clock.now() + lastAnswers;
   sourceTimer_.hurry(by);
+  storeTimer_.hurry(by);
   if (main_) main_->hurry(by);
   for (const auto& lane : lanes_) lane->runner->hurry(by);
 }
@@ -253,7 +254,7 @@ bool Engine::read(const Term& term) {
     if (const auto done = supply_->mustBeReadAgain() ? readAgain(term) : readOnce(setting_.clock.now() + slice, stop);
         !done)
       reading_->takeStoresFault() ? storeFailed(term, done.error()) : sourceFailed(term, done.error());
-    else if (const auto since = std::exchange(termState_.storeFailsSince, std::nullopt))
+    else if (const auto since = reading_->isStored() ? std::exchange(termState_.storeFailsSince, {}) : std::nullopt)
       tell(OutageEnded{std::chrono::duration_cast<std::chrono::milliseconds>(setting_.clock.now() - *since)});
   }
   if (!stop_.stop_requested()) return true;
@@ -418,14 +419,18 @@ void Engine::storeFailed(const Term& term, const Error& error) {
   const bool mayPass = isTransient(error) || error.is(Errc::transactionConflict);
   if (!mayPass) throw EndTerm(reasonOf(error), error);
   const BootTime now = setting_.clock.now();
-  if (!termState_.storeFailsSince) tell(OutageBegan{error.message()});
-  const BootTime since = termState_.storeFailsSince.value_or(now);
-  termState_.storeFailsSince = since;
-  if (now - since >= setting_.options.outageLimit) {
+  storeFails(now, error.message());
+  if (now - *termState_.storeFailsSince >= setting_.options.outageLimit) {
     if (!term.hasRelief()) giveUp(error);
     term.seekRelief();
   }
   setting_.clock.waitUntil(now + 20ms, stop_.get_token());
+}
+
+void Engine::storeFails(BootTime since, std::string why) {
+  if (termState_.storeFailsSince) return;
+  termState_.storeFailsSince = since;
+  tell(OutageBegan{std::move(why)});
 }
 
 /// Keeps the error until the election is resumed. The outage counts from then on.

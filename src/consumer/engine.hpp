@@ -35,6 +35,7 @@
 #include <optional>
 #include <vector>
 
+#include "consumer/errors.hpp"
 #include "consumer/lane_runner.hpp"
 #include "consumer/reading.hpp"
 #include "consumer/serialized_store.hpp"
@@ -72,10 +73,18 @@ class Engine final : public ILeaderCareer {
    private:
     Engine& engine_;
   };
-  /// Of the store, which the reader waits for.
-  class StoreAccess final : public IAccessWatch {
+  /// Of the store, which the reader uses beside lanes.
+  class StoreWatch final : public IAccessWatch, public IAnswerWatch {
    public:
+    explicit StoreWatch(Engine& engine) : engine_(engine) {}
     void waitsForStore(bool) noexcept override {}
+    void onOverdue(BootTime since) override {
+      engine_.storeFails(since, noAnswer(false, engine_.setting_.clock.now() - since));
+    }
+    void onAnswered() override {}  // the outage is over when it has what it is to have
+
+   private:
+    Engine& engine_;
   };
   /// Settings that all workers of a term share.
   struct Setting {
@@ -131,6 +140,7 @@ class Engine final : public ILeaderCareer {
   Result<supply::Arrivals> fetch(BootTime until, const std::stop_token& stop);
   void sourceFailed(const Term& term, const Error& error);
   void storeFailed(const Term& term, const Error& error);
+  void storeFails(BootTime since, std::string why);
   void postpone(const Error& error);
   /// Ends the term: no thread may wait for answers any longer.
   [[noreturn]] void giveUp(const Error& error);
@@ -148,6 +158,8 @@ class Engine final : public ILeaderCareer {
   const Setting setting_;
   Watch watch_{*this};
   AnswerTimer sourceTimer_;
+  StoreWatch storeWatch_{*this};
+  AnswerTimer storeTimer_;                                 // of the reader, beside lanes
   std::vector<std::unique_ptr<IFencedStore>> laneStores_;  // of the next term's lanes; nullptr used by one at a time
 
   // State of the present term.
@@ -157,8 +169,7 @@ class Engine final : public ILeaderCareer {
   std::unique_ptr<MainContext> context_;  // the main runner's
   std::optional<LaneRunner> main_;
   LaneTurns turns_;
-  SerialAccess access_;  // a lane that was not handed over may still be behind it
-  StoreAccess readersAccess_;
+  SerialAccess access_;                         // a lane that was not handed over may still be behind it
   std::unique_ptr<IFencedStore> readersStore_;  // beside lanes, where numbers are followed
   std::optional<Reading> reading_;
   std::vector<std::unique_ptr<LaneThread>> lanes_;

@@ -72,7 +72,7 @@ Action Lane::proceed(const Now& now) {
   if (!committer_.isOutcomeKnown()) return askAgain(now);
   if (queue_.joined() > 0) return joinOrRun(now);
   if (queue_.settled() > 0 && committer_.isOver(queue_, delivery_->lastRun(), now)) return takeAheadOrCommit(now);
-  if (TakenDelivery* taken = delivery_->taken()) return decide(taken->goOn(headOf(), notBefore(), now), now);
+  if (TakenDelivery* taken = delivery_->taken()) return decide(taken->goOn(headOf(now), notBefore(), now), now);
   if (parkUntil_) return park();
   if (now.stopAsked) return over(false);
   // A lost source is attached at once, whatever the head waits for.
@@ -84,6 +84,8 @@ Action Lane::proceed(const Now& now) {
   const Duration slice = std::max<Duration>(state_.options.idleWait, 20ms);
   if (queue_.settled() == 0 && now.boot - sliceBegan_ >= slice) return over(true);
   if (auto step = sweepStep(now)) return *std::move(step);
+  // Reading may write what comes early, in a transaction of its own.
+  if (wantsMessages() && state_.reads && state_.options.followNumbers && queue_.settled() > 0) return commit(now);
   if (wantsMessages())
     return take(room(), queue_.size() == 0 && !sweeper_.hasSwept() ? now.boot + state_.options.idleWait : onlyLook);
   const bool isPastSuspects = queue_.settled() == 0 && queue_.suspects() == 0 && !state_.takesFirst();
@@ -234,10 +236,10 @@ Action Lane::emptied(const Now& now) {
 
 // --- the head
 
-Head Lane::headOf() const {
+Head Lane::headOf(const Now& now) const {
   Head head{.isFirst = queue_.settled() == 0,
             .isNamed = queue_.startable() > 0,
-            .isCounted = supply_.areCounted,
+            .isCounted = state_.isOneLine() ? now.isLimited : supply_.areCounted,
             .storeIsAway = outages_.storeIsAway()};
   if (queue_.settled() + queue_.joined() >= queue_.size()) return head;
   head.message = queue_.head();
@@ -260,7 +262,7 @@ Action Lane::beginHead(const Now& now) {
     toldOfHorizon_ = true;
     state_.tell(BeyondHorizon{head.id.value, now.wall - head.enqueuedAt});
   }
-  return decide(delivery_->begin(headOf(), now), now);
+  return decide(delivery_->begin(headOf(now), now), now);
 }
 
 Action Lane::decide(Delivery::Decision decision, const Now& now) {
@@ -295,7 +297,7 @@ Action Lane::onAdmitted(Admission admission, const Now& now) {
   if (admission == Admission::fresh) return joinHead(now);
   // The message is admitted again when the joined ones are done.
   if (queue_.joined() > 0) return HandleTogether{{queue_.joinedOnes().begin(), queue_.joinedOnes().end()}};
-  return decide(delivery_->known(headOf(), admission, now), now);
+  return decide(delivery_->known(headOf(now), admission, now), now);
 }
 
 Action Lane::onGathered(const Gathered& gathered, const Now& now) {
@@ -305,9 +307,9 @@ Action Lane::onGathered(const Gathered& gathered, const Now& now) {
 }
 
 /// None that a death, a limit or a key of another message may keep from its turn.
-std::vector<MessagePtr> Lane::startable() const {
+std::vector<MessagePtr> Lane::startable(const Now& now) const {
   const bool isAlone = delivery_->hasTaken() || state_.takesFirst() || state_.coalesces() || queue_.suspects() > 0 ||
-                       queue_.settled() > 0 || queue_.size() == 0 || queue_.apart() > 1 || headOf().isCounted ||
+                       queue_.settled() > 0 || queue_.size() == 0 || queue_.apart() > 1 || headOf(now).isCounted ||
                        outages_.any() || delivery_->remembersAny();
   if (isAlone) return {};
   return delivery_->plainOnes(
@@ -423,7 +425,7 @@ Action Lane::goOn(const Failed<Commit>& failed, const Now& now) {
   }
   if (isRefusal(error)) return refusedByStore(queue_.messages().front()->id, error, error.is(Errc::commitRefused), now);
   forgetTransaction();
-  return decide(delivery_->heldUp(headOf(), error.message(), now), now);
+  return decide(delivery_->heldUp(headOf(now), error.message(), now), now);
 }
 
 Action Lane::goOn(const Failed<Resolve>& failed, const Now& now) {
@@ -456,7 +458,7 @@ Action Lane::overstrained(const Error& error, std::size_t settledAlone, const No
   const bool isAlone = queue_.joined() == 0 && queue_.settled() == settledAlone;
   queue_.separate();
   forgetTransaction();
-  if (isAlone) return decide(delivery_->overstrained(headOf(), error.message(), now), now);
+  if (isAlone) return decide(delivery_->overstrained(headOf(now), error.message(), now), now);
   queue_.setStartable(1);
   return proceed(now);
 }
@@ -546,7 +548,7 @@ bool Lane::joins(const Now& now) const {
   if (lonely || state_.takesFirst() || outages_.storeIsAway() || delivery_->remembersAny() || delivery_->hasRun())
     return false;
   if (state_.precedesLanes()) return false;  // suspects are of any group, and the killer is looked for
-  if (state_.coalesces() || headOf().isCounted) return false;  // both look at each message
+  if (state_.coalesces() || headOf(now).isCounted) return false;  // both look at each message
   return delivery_->isPlain(*queue_.head());
 }
 
@@ -592,7 +594,7 @@ Action Lane::onRanTogether(const Outcome& outcome, const Now& now) {
 bool Lane::headWaits(const Now& now) const {
   if (!state_.namesEach()) return false;
   const bool failed = state_.pendingWrites.record && !state_.pendingWrites.charges;
-  return failed || now.boot < notBefore();
+  return failed || now.boot < notBefore() || (queue_.settled() > 0 && now.isLimited);
 }
 
 bool Lane::hasOpenWork() const noexcept {

@@ -123,7 +123,7 @@ class Lane {
   /// Starts a pass that forgets old keys.
   void sweep(BootTime now) { sweeper_.start(now); }
   /// Messages behind the head that may be answered before it is committed; the first is the head.
-  std::vector<MessagePtr> startable() const;
+  std::vector<MessagePtr> startable(const Now& now) const;
   /// All that it has in hand.
   std::span<const MessagePtr> inHand() const noexcept { return queue_.messages(); }
   /// How many messages its next commit should carry.
@@ -170,7 +170,7 @@ class Lane {
   Action scanned(const Now& now);
   Action emptied(const Now& now);
   Action beginHead(const Now& now);
-  Head headOf() const;
+  Head headOf(const Now& now) const;
   Action decide(Delivery::Decision decision, const Now& now);
   Action giveBack(const Delivery::GivesBack& how, const Now& now);
   Action settle(bool ran, bool wasDeadLettered, const Now& now);

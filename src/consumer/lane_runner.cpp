@@ -135,6 +135,7 @@ Now LaneRunner::now() const {
           .mayFinish = mayBegin || mayFinishWork(*term_),
           .stopAsked = stop_.stop_requested(),
           .transactionIsFull = transaction_ && transaction_->isFull(),
+          .isLimited = supply_.isLimited(),
           .hasRelief = term_->hasRelief(),
           .storeOwesSince = storeTimer_.since(),
           .sourceOwesSince = sourceTimer_.since()};
@@ -493,7 +494,7 @@ Action LaneRunner::perform(Gather& asked) {
   context_.reportProgress();
   const Result<Gathered> gathered = desk_->gather({.head = asked.message,
                                                    .attempt = asked.attempt,
-                                                   .startable = lane_->startable(),
+                                                   .startable = lane_->startable(now()),
                                                    .ofLane = lane_->inHand(),
                                                    .batch = lane_->batch(),
                                                    .isTaken = lane_->hasTaken()},

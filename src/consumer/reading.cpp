@@ -163,6 +163,7 @@ Result<void> Reading::learn() {
   std::vector<GroupId> unknown;
   {
     const std::lock_guard lock(mutex_);
+    if (plan_.items.empty()) resequencer_->forgetWhatCanBeRead();
     unknown = resequencer_->unknownOf(page_);
   }
   if (unknown.empty()) return {};
@@ -195,8 +196,6 @@ Result<void> Reading::write() {
 /// As many kept messages as fit well into a transaction, the first one with all else.
 Result<void> Reading::writeSome() {
   const std::span left = std::span<const KeptMessage>{plan_.writes.kept}.subspan(written_);
-  if (mayHaveLanded_ && beside_)
-    if (const Result<CommitFate> fate = store_->resolve(term_); !fate) return atStore(fate.error());
   if (const Result<void> begun = begin(); !begun) return atStore(begun.error());
   const Result<bool> landed = std::exchange(mayHaveLanded_, false) ? hasLanded(left) : Result<bool>(false);
   if (!landed) {
@@ -208,6 +207,8 @@ Result<void> Reading::writeSome() {
     if (done && !term_.valid()) done = Error{Errc::leaseLost, "before early messages were kept"};
     if (done) done = transaction_->commit();
     mayHaveLanded_ = !done && isOutcomeUnknown(done.error().code);
+    if (mayHaveLanded_ && beside_)
+      if (const Result<void> resolved = resolve(); !resolved) return atStore(resolved.error());
     if (!done) return atStore(done.error());
     transaction_.reset();
   }
@@ -218,6 +219,24 @@ Result<void> Reading::writeSome() {
   written_ += writing_;
   if (shares_ || writing_ == 0) return {};
   return source_.acknowledge(stubsOf(left.first(writing_)));
+}
+
+/// Where the store is used by one at a time, no lane can go on before that: so it is asked again and again, until the
+/// term ends.
+Result<void> Reading::resolve() {
+  transaction_.reset();
+  for (const BootTime began = clock_.now();; clock_.waitUntil(clock_.now() + 20ms, beside_->stop)) {
+    const Result<CommitFate> fate = store_->resolve(term_);
+    if (fate) return {};
+    const bool isLong = clock_.now() - began >= options_.outageLimit;
+    if (isLong && term_.hasRelief()) term_.seekRelief();
+    const bool goesOn = isTransient(fate.error()) && term_.valid() && !beside_->stop.stop_requested();
+    if (!goesOn || (isLong && !term_.hasRelief())) {
+      store_->release();
+      return Error{term_.valid() ? Errc::storeFailed : Errc::leaseLost, fate.error().message()};
+    }
+    term_.reportProgress();
+  }
 }
 
 Result<void> Reading::put(std::span<const KeptMessage> kept) {
@@ -261,8 +280,16 @@ void Reading::handOutRefused(const Error& why) {
     const auto* kept = body.as<MessageKept>();
     return kept != nullptr && kept->message == next->message.id.value;
   });
-  const std::lock_guard lock(mutex_);
-  plan_.items.push_back(resequencer_->refused(next->message));
+  const auto isOfIt = [&](const supply::Resequencer::Item& item) {
+    return item.isInStore && item.standing.number == next->number && item.message.group == next->message.group;
+  };
+  if (const auto item = std::ranges::find_if(plan_.items, isOfIt); item != plan_.items.end()) {
+    item->message = std::move(next->message);  // its turn has come already
+    item->isInStore = item->standing.isKept = false;
+  } else {
+    const std::lock_guard lock(mutex_);
+    plan_.items.push_back(resequencer_->refused(next->message));
+  }
   plan_.writes.kept.erase(next);
 }
 
@@ -305,9 +332,7 @@ Result<Message> Reading::keptMessage(const supply::Resequencer::Item& item) {
 
 Result<void> Reading::begin() {
   if (transaction_) return {};
-  if (beside_) turn_ = beside_->enter();
   Result<std::unique_ptr<IFencedTransaction>> begun = store_->begin(term_);
-  if (!begun) turn_.release();
   if (!begun) return begun.error();
   transaction_ = std::move(*begun);
   return {};
@@ -316,7 +341,6 @@ Result<void> Reading::begin() {
 void Reading::end() noexcept {
   if (transaction_) transaction_->rollback();
   transaction_.reset();
-  turn_.release();
 }
 
 Error Reading::atStore(Error error) {

@@ -20,7 +20,6 @@
 #include "consumer/serialized_store.hpp"
 #include "consumer/supply/resequencer.hpp"
 #include "consumer/values.hpp"
-#include "consumer/worker_context.hpp"
 #include "tenure/consumer.hpp"
 #include "tenure/events.hpp"
 #include "tenure/spi/source.hpp"
@@ -39,10 +38,10 @@ class Reading {
   /// How the reader shares source and store with lanes.
   struct Beside {
     IFencedStore* store;                             // nullptr where numbers are not followed
-    std::function<LaneTurns::Hold()> enter;          // before a transaction
     std::function<SerialAccess::Pass()> passToRead;  // before the source is asked
+    std::stop_token stop{};
   };
-  /// Lanes are at work from now on: no other part resolves what has become of the reader's transactions.
+  /// Lanes are at work from now on. The reader's transactions touch no row of theirs.
   void workBeside(Beside lanes);
   /// The source delivers again what it was not told of.
   void attached();
@@ -53,6 +52,8 @@ class Reading {
   /// Whether the last error came from the store. The outcome may be unknown: before the lanes it is to be resolved,
   /// then the next fetch finds out.
   bool takeStoresFault() noexcept { return std::exchange(storeIsAtFault_, false); }
+  /// The store has what it is to have of the messages that were read.
+  bool isStored() const noexcept { return !mustRestore_ && page_.empty() && isWritten(); }
   /// These messages are past, and that is durable. True: kept ones have come to their turn by that.
   bool settled(std::span<const MessagePtr> messages);
   /// No numbered message is with the supply, and it is time to look for old gaps.
@@ -79,6 +80,7 @@ class Reading {
   Result<supply::Arrivals> handOut(std::size_t max);
   Result<Message> keptMessage(const supply::Resequencer::Item& item);
   Result<std::vector<Message>> ask(std::size_t max, BootTime until, const std::stop_token& stop);
+  Result<void> resolve();
   Result<void> begin();
   void end() noexcept;
   Error atStore(Error error);
@@ -110,7 +112,6 @@ class Reading {
   bool storeIsAtFault_ = false;
   BootTime nextTelling_{};
   BootTime nextCheck_{};
-  LaneTurns::Hold turn_;
   std::unique_ptr<IFencedTransaction> transaction_;
 };
 

@@ -126,7 +126,9 @@ Receipt Supply::acknowledge(std::size_t lane, const Acknowledge& done, bool also
   }
   if ((alsoAtSource && !done.settled.empty()) || order_->mustBeReadAgain()) callReader(Call::atOnce);
   if (done.releases) free(lane);
-  return {.hasSuccessors = order_->hasSuccessor(), .readAgain = order_->mustBeReadAgain()};
+  return {.hasSuccessors = order_->hasSuccessor(),
+          .readAgain = order_->mustBeReadAgain(),
+          .mayReadOn = order_->mayReadOn()};
 }
 
 void Supply::release(std::size_t lane) {
@@ -242,6 +244,7 @@ void Supply::trust() {
 
 void Supply::limit(RateRules rules) {
   const std::lock_guard lock(mutex_);
+  isLimited_ = rules.queue || rules.eachGroup || !rules.groups.empty();
   order_->limit(std::move(rules));
   ready_->notifyAll();
 }

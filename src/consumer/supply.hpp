@@ -58,6 +58,8 @@ class Supply {
   bool hasSuspects(std::size_t lane) const;
   void trust();
   void limit(RateRules rules);
+  /// Any start, by a rate.
+  bool isLimited() const noexcept { return isLimited_; }
   void receive(supply::Arrivals arrivals, const std::optional<MessageId>& ran = {});
   bool mustReadOn() const;
   /// In one line: how many messages to ask the source for, where the lane wants so many.
@@ -134,6 +136,7 @@ class Supply {
   std::vector<Lane> lanes_;
   std::unordered_map<MessageId, MessageHistory> histories_;
   std::vector<Message> toAcknowledge_;
+  std::atomic<bool> isLimited_ = false;
   bool isSerialized_ = false;
   int watching_ = 0;     // lanes that wait for their turn beside those at work
   bool wanted_ = false;  // there may be something for the reader

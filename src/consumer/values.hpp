@@ -176,6 +176,7 @@ struct Now {
   bool mayFinish = true;  // a message that was taken may start: a pause does not forbid it
   bool stopAsked = false;
   bool transactionIsFull = false;
+  bool isLimited = false;  // the one line, by a rate
   bool hasRelief = false;  // in an outage the term goes on until a standby takes over
   // Since when an answer is missing; nullopt: none is.
   std::optional<BootTime> storeOwesSince{};

@@ -90,7 +90,7 @@ Result<Assignment> Engine::MainContext::takeOfOneLine(const Take& take) {
   const bool isReady = supply_.isReady();
   Assignment assignment;
   bool isDry = false;
-  if (!isReady || of_.options.coalesce == Coalesce::byKey) {
+  if (!isReady || (of_.options.coalesce == Coalesce::byKey && supply_.mayReadOn())) {
     const Result<bool> read = this->read(take, isReady ? onlyLook : take.until);
     if (!read) return read.error();
     isDry = *read;
@@ -108,7 +108,7 @@ Result<bool> Engine::MainContext::read(const Take& take, BootTime until) {
   if (!arrivals) return arrivals.error();
   const bool isDry = arrivals->isDry;
   supply_.receive(std::move(*arrivals), take.ran);
-  if (isDry && of_.isOneLine() && supply_.isEmpty())
+  if (isDry && of_.isOneLine() && supply_.isEmpty() && !stopToken().stop_requested())
     if (const Result<void> done = reading.giveUpOldGaps(); !done) return done.error();
   return isDry;
 }

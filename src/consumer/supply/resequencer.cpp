@@ -71,11 +71,13 @@ std::vector<GroupId> Resequencer::unknownOf(std::span<const Message> messages) c
   return unknown;
 }
 
-/// At the bound all groups of which nothing is here are forgotten: a consumer with so many groups that come and go
-/// reads each of them again now and then.
-void Resequencer::learn(std::span<const std::pair<GroupId, GroupTurn>> turns) {
+/// All at once: a consumer with so many groups that come and go reads each of them again now and then.
+void Resequencer::forgetWhatCanBeRead() {
   if (groups_.size() >= rules_.maxGroups)
     std::erase_if(groups_, [](const auto& each) { return each.second.kept.empty() && each.second.moving == 0; });
+}
+
+void Resequencer::learn(std::span<const std::pair<GroupId, GroupTurn>> turns) {
   for (const auto& [id, turn] : turns) groups_[id] = {.turn = turn, .handed = turn.position, .covered = turn.position};
 }
 

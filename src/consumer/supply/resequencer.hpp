@@ -134,6 +134,8 @@ class Resequencer {
 
   /// All groups with kept messages, when the source is attached: nothing is with the supply.
   void restore(std::vector<NumberedGroup> groups);
+  /// At the bound: groups of which nothing is here. Not between unknownOf() and sort().
+  void forgetWhatCanBeRead();
   /// Groups of these messages whose position has to be read.
   std::vector<GroupId> unknownOf(std::span<const Message> messages) const;
   void learn(std::span<const std::pair<GroupId, GroupTurn>> turns);

@@ -59,6 +59,46 @@ TEST_F(Numbers, WhatComesEarlyIsAcknowledgedAndWaitsInTheStore) {
   EXPECT_EQ(events.of<MessageKept>()[1].expected, 1);
 }
 
+/// What is kept is no part of the batch that is open.
+TEST_F(Numbers, WhatComesEarlyInTheMiddleOfABatchIsKeptBesideIt) {
+  sendAll({1});
+  behaviour = [this](const Delivery& delivery) {
+    if (delivery.message.id.value == "g1") send("h", 2);
+    return Outcome::done();
+  };
+  ConsumerReplica& leader = elect();
+
+  EXPECT_EQ(leader.endOf(30), std::nullopt) << leader.error().message();
+
+  EXPECT_THAT(doneIds(), ElementsAre("g1"));
+  EXPECT_THAT(openGroups(), SizeIs(1));
+  EXPECT_THAT(world.waiting(), IsEmpty());
+}
+
+TEST_F(Numbers, WhatTheStoreRefusesToKeepIsHandledWhereItsTurnHasCome) {
+  sendAll({2, 1});
+  ConsumerReplica& leader = elect();
+  world.fail(memory::Operation::commit, Errc::payloadTooLarge, 2);  // together, and alone
+
+  EXPECT_EQ(leader.endOf(30), std::nullopt) << leader.error().message();
+
+  EXPECT_THAT(doneIds(), ElementsAre("g1", "g2"));
+  EXPECT_THAT(deadIds(), IsEmpty());
+}
+
+TEST_F(Numbers, WhatTheStoreRefusesToKeepIsADeadLetterWhereItsTurnHasNotCome) {
+  sendAll({2, 3});
+  ConsumerReplica& leader = elect();
+  world.fail(memory::Operation::commit, Errc::payloadTooLarge, 2);
+  EXPECT_EQ(leader.endOf(30), std::nullopt) << leader.error().message();
+  sendAll({1});
+
+  runDry(leader);
+
+  EXPECT_THAT(deadIds(), ElementsAre("g2"));
+  EXPECT_THAT(doneIds(), ElementsAre("g1", "g3"));
+}
+
 TEST_F(Numbers, AGapThatANewLeaderFillsReleasesWhatItsPredecessorKept) {
   sendAll({2, 3});
   runDry(elect());

@@ -2,6 +2,7 @@
 #include "consumer/supply.hpp"
 
 #include "consumer/supply/dispatcher.hpp"
+#include "consumer/supply/single_line.hpp"
 #include "parts.hpp"
 #include "support/manual_clock.hpp"
 
@@ -67,6 +68,18 @@ TEST_F(SupplyTest, WhereTheStoreIsSharedWhoIsThroughGoesOn) {
   EXPECT_THAT(taken(2), IsEmpty());
   finish(1, {"b1"});
   EXPECT_THAT(taken(2), ElementsAre("a2")) << "nobody is at work";
+}
+
+TEST_F(SupplyTest, WhereAsManyAreCoalescedAsMayBeNoMoreIsRead) {
+  Supply line{std::make_unique<supply::SingleLine>(supply::Coalescer("", 1)), 1, clock_, systemThreads()};
+  std::vector<Message> alike = messagesOf({"a", "b", "c"});
+  for (Message& message : alike) message.group.value = "g";
+  alike[2].group.value = "h";
+  line.receive(alike);
+  const Assignment hand = line.takeNow(0, 10);
+  ASSERT_EQ(hand.messages.size(), 2U);
+
+  EXPECT_FALSE(line.acknowledge(0, {.settled = {}}, false).mayReadOn);
 }
 
 // shows: lanes/elsewhere-lane-begins

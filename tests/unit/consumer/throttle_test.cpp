@@ -80,6 +80,36 @@ TEST_F(ConsumerThrottle, NewRulesHoldWhileItRuns) {
   EXPECT_THAT(handled, SizeIs(4));
 }
 
+TEST_F(ConsumerThrottle, NewRulesHoldForMessagesThatAreInHandAlready) {
+  options.maxBatch = 1;
+  behaviour = [this](const Delivery&) {
+    clock.advance(1s);  // each has an execute of its own
+    return Outcome::done();
+  };
+  produceMany(6);
+  ConsumerReplica& leader = elect();
+  leader.execute();
+  ASSERT_THAT(handled, SizeIs(1));
+
+  EXPECT_TRUE(limits.set({.queue = Rate{0.001, 1}}));
+  for (int i = 0; i < 5; ++i) leader.execute();
+
+  EXPECT_THAT(handled, SizeIs(2));
+}
+
+/// A process that dies meanwhile has not died of it.
+TEST_F(ConsumerThrottle, WhatWaitsForItsTokenIsNotInWork) {
+  options.handlerIsExternal = true;
+  EXPECT_TRUE(limits.set({.queue = Rate{0.001, 1}}));
+  produceMany(3);
+  ConsumerReplica& leader = elect();
+
+  for (int i = 0; i < 3; ++i) leader.execute();
+
+  ASSERT_THAT(handled, SizeIs(1));
+  EXPECT_THAT(inWorkIds(), testing::IsEmpty());
+}
+
 TEST_F(ConsumerThrottle, AKnownMessageTakesNoToken) {
   produceMany(3);
   workOff(elect());

@@ -29,6 +29,7 @@ class ResequencerTest : public testing::Test {
   /// Sorts these messages, and writes what is to be written.
   std::vector<Resequencer::Item> come(std::vector<Message> messages) {
     std::vector<std::pair<GroupId, GroupTurn>> known;
+    resequencer.forgetWhatCanBeRead();
     for (const GroupId& group : resequencer.unknownOf(messages)) known.emplace_back(group, turns[group]);
     resequencer.learn(known);
     return written(resequencer.sort(std::move(messages), now));
@@ -332,6 +333,15 @@ TEST_F(ResequencerTest, SkippingGivesTheMissingNumbersUpWithANote) {
   EXPECT_EQ(last.writes.notes[0].reason, "numbers 1 to 3 never came, and 1 waited for 11s");
   EXPECT_EQ(turns[GroupId{"g"}].position, 3);
   EXPECT_EQ(turnOf(numbered(2)), Turn::behind);
+}
+
+TEST_F(ResequencerTest, AtTheBoundAPageOfKnownAndUnknownGroupsIsSorted) {
+  rules.maxGroups = 2;
+  Resequencer small{rules};
+  resequencer = std::move(small);
+  settle(come({numbered("a1", 1, "a"), numbered("b1", 1, "b")}));
+
+  EXPECT_THAT(idsOf(come({numbered("a2", 2, "a"), numbered("c1", 1, "c")})), ElementsAre("a2", "c1"));
 }
 
 TEST_F(ResequencerTest, GroupsThatCanBeReadAgainAreForgottenAtTheBound) {
