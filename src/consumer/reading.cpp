@@ -83,9 +83,9 @@ Result<supply::Arrivals> Reading::fetch(std::size_t max, BootTime until, const s
 
 bool Reading::settled(std::span<const MessagePtr> messages) {
   if (!resequencer_) return false;
+  const WallTime now = clock_.wallNow();
   const std::lock_guard lock(mutex_);
-  for (const MessagePtr& message : messages)
-    resequencer_->settled(message->group, message.standing(), clock_.wallNow());
+  for (const MessagePtr& message : messages) resequencer_->settled(message->group, message.standing(), now);
   return resequencer_->hasReady();
 }
 

@@ -88,9 +88,12 @@ bool Resequencer::isReady(const Group& group) {
   return next != group.kept.end() && next->first == group.handed + 1 && !group.dying.contains(next->first);
 }
 
-void Resequencer::note(const GroupId& id, const Group& group) {
+/// Mostly nothing of a group is kept.
+void Resequencer::note(const GroupId& id, Group& group) {
+  if (group.kept.empty() && !group.isListed) return;
   waits(group) ? static_cast<void>(open_.insert(id)) : static_cast<void>(open_.erase(id));
   isReady(group) ? static_cast<void>(ready_.insert(id)) : static_cast<void>(ready_.erase(id));
+  group.isListed = !group.kept.empty();
 }
 
 Turn Resequencer::turnOf(const Group& group, const Message& message, std::int64_t number) const {

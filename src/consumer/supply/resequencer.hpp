@@ -166,6 +166,7 @@ class Resequencer {
     std::size_t moving = 0;    // how many are with the supply
     std::map<std::int64_t, NumberedGroup::Mark> kept{};  // above the position
     std::set<std::int64_t> dying{};                      // of those: handed out before their turn
+    bool isListed = false;                               // it may be in open_ or ready_
   };
 
   static bool waits(const Group& group);
@@ -179,7 +180,7 @@ class Resequencer {
   void handOut(Group& group, Message message, Standing standing, bool isInStore, Plan& plan);
   void handOutKept(const GroupId& id, Group& group, Plan& plan);
   void skip(Group& group, const Gap& gap, WallTime now, Plan& plan);
-  void note(const GroupId& id, const Group& group);
+  void note(const GroupId& id, Group& group);
 
   Rules rules_;
   std::unordered_map<GroupId, Group> groups_;
