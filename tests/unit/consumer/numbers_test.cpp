@@ -61,6 +61,8 @@ TEST_F(Numbers, WhatComesEarlyIsAcknowledgedAndWaitsInTheStore) {
 
 /// What is kept is no part of the batch that is open.
 TEST_F(Numbers, WhatComesEarlyInTheMiddleOfABatchIsKeptBesideIt) {
+  options.maxBatch = 4;
+  options.fixedBatch = true;
   sendAll({1});
   behaviour = [this](const Delivery& delivery) {
     if (delivery.message.id.value == "g1") send("h", 2);
