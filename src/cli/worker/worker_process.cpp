@@ -231,7 +231,7 @@ Result<void> WorkerProcess::read() {
     }
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) return {};
-    if (got == 0 && frames_.hasWhole()) return {};          // what it said last comes first
+    if (frames_.hasWhole()) return {};                      // the worker's last frames are read before the end is told
     static_cast<void>(awaitEnd(BootClock::now() + 200ms));  // to say how
     if (got < 0) return ended("the worker's connection is broken");
     return ended(frames_.isEmpty() ? "the worker has closed its connection"
