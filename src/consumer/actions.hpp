@@ -122,10 +122,10 @@ using Action =
     std::variant<Claim, Recall, Attach, Declare, Sweep, Wait, Return, Take, TakeTurn, Begin, Park, Acknowledge, Look,
                  Inquire, Admit, Gather, Handle, HandleTogether, WriteDeadLetter, Commit, Resolve, Abandon>;
 
-// Parts of an action, for their answers.
-struct Sort {};  // of Take: what the supply asks of the store
-struct Tend {};  // of Wait
-struct Undo {};  // of Abandon: to the mark
+// Steps of an action that have answers of their own.
+struct Sort {};  // Take: the supply reads and writes the store
+struct Tend {};  // Wait: the source brings to the queue what is due
+struct Undo {};  // Abandon: the transaction is rolled back to the mark
 
 /// The answer to an action that has no value.
 template <class Asked>

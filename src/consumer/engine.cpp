@@ -61,7 +61,7 @@ void Engine::confirm(const std::stop_token& stop) {
     if (store != nullptr && !stop.stop_requested()) store->prepare(stop).value();
 }
 
-/// Of the next term's lanes, and of its reader where that writes what comes early.
+/// Opens stores for the next term's lanes, and one for its reader where numbers are followed.
 void Engine::openStores() {
   const std::size_t lanes = setting_.options.ordering.lanes;
   const std::size_t stores = lanes > 0 && setting_.options.followNumbers ? lanes + 1 : lanes;
@@ -255,7 +255,7 @@ bool Engine::read(const Term& term) {
         !done)
       reading_->takeStoresFault() ? storeFailed(term, done.error()) : sourceFailed(term, done.error());
     else if (const auto since = reading_->isStored() ? std::exchange(termState_.storeFailsSince, {}) : std::nullopt)
-      tell(OutageEnded{std::chrono::duration_cast<std::chrono::milliseconds>(setting_.clock.now() - *since)});
+      tellEnd(*since);
   }
   if (!stop_.stop_requested()) return true;
   settleDown(term);
@@ -326,6 +326,12 @@ Result<void> Engine::giveUpOldGaps(const std::stop_token& stop) {
   return isDry ? reading_->giveUpOldGaps() : Result<void>{};
 }
 
+Result<void> Engine::attach(const Term& term) {
+  Result<void> attached = setting_.source.attach(term);
+  if (attached) reading_->attached();
+  return attached;
+}
+
 /// The supply knows too little of some coalesced messages to have them run.
 Result<void> Engine::readAgain(const Term& term) {
   const Result<bool> rested = awaitRest(term, [this] { return acknowledge(); });
@@ -337,11 +343,9 @@ Result<void> Engine::readAgain(const Term& term) {
   }
   supply_->clear();
   const SerialAccess::Pass pass = passForReading();
-  const Result<void> attached = setting_.source.attach(term);
-  if (!attached) return attached;
-  reading_->attached();
-  supply_->close(false);
-  return {};
+  const Result<void> attached = attach(term);
+  if (attached) supply_->close(false);
+  return attached;
 }
 
 /// Lanes finish what they hold, and take nothing more. False: a lane still holds messages, because the term ends or the
@@ -401,8 +405,7 @@ void Engine::sourceFailed(const Term& term, const Error& error) {
     if (stop_.stop_requested()) return;
     term.reportProgress();
     const SerialAccess::Pass pass = passForReading();
-    const Result<void> attached = setting_.source.attach(term);
-    if (attached) reading_->attached();
+    const Result<void> attached = attach(term);
     if (attached) break;
     trouble = attached.error();
     if (!isTransient(trouble)) throw EndTerm(reasonOf(trouble), trouble);
@@ -411,7 +414,7 @@ void Engine::sourceFailed(const Term& term, const Error& error) {
   termState_.sourceIsAway = false;
   sourceIsLongAway_ = false;
   supply_->close(false);
-  tell(OutageEnded{std::chrono::duration_cast<std::chrono::milliseconds>(setting_.clock.now() - began)});
+  tellEnd(began);
 }
 
 /// The store took no early messages, or told of none: again in a moment.
@@ -448,6 +451,10 @@ void Engine::tell(EventBody body) {
   Emitter(setting_.events, setting_.clock, termState_.election)(std::move(body), termState_.token);
 }
 
+void Engine::tellEnd(BootTime since) {
+  tell(OutageEnded{std::chrono::duration_cast<std::chrono::milliseconds>(setting_.clock.now() - since)});
+}
+
 void Engine::Watch::onOverdue(BootTime since) {
   engine_.termState_.overdueSince = since;
   if (engine_.termState_.sourceIsAway) return;
@@ -457,8 +464,7 @@ void Engine::Watch::onOverdue(BootTime since) {
 void Engine::Watch::onAnswered() {
   const auto since = std::exchange(engine_.termState_.overdueSince, std::nullopt);
   if (!since || engine_.termState_.sourceIsAway) return;  // sourceFailed() tells when an outage ends
-  engine_.tell(
-      OutageEnded{std::chrono::duration_cast<std::chrono::milliseconds>(engine_.setting_.clock.now() - *since)});
+  engine_.tellEnd(*since);
 }
 
 /// Waits for the lanes to finish what they have begun.

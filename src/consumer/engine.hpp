@@ -73,7 +73,7 @@ class Engine final : public ILeaderCareer {
    private:
     Engine& engine_;
   };
-  /// Of the store, which the reader uses beside lanes.
+  /// Watches the reader's use of the store beside lanes.
   class StoreWatch final : public IAccessWatch, public IAnswerWatch {
    public:
     explicit StoreWatch(Engine& engine) : engine_(engine) {}
@@ -135,6 +135,7 @@ class Engine final : public ILeaderCareer {
   Result<void> readOnce(BootTime until, const std::stop_token& stop);
   Result<void> look(const std::stop_token& stop);
   Result<void> giveUpOldGaps(const std::stop_token& stop);
+  Result<void> attach(const Term& term);
   Result<void> readAgain(const Term& term);
   Result<bool> awaitRest(const Term& term, const std::function<Result<void>()>& each);
   Result<supply::Arrivals> fetch(BootTime until, const std::stop_token& stop);
@@ -148,6 +149,8 @@ class Engine final : public ILeaderCareer {
   bool isLongAway() const noexcept;
   void leave() noexcept;
   void tell(EventBody body);
+  /// The end of an outage that began then.
+  void tellEnd(BootTime since);
   void settleDown(const Term& term);
   void reportProgress(const Term& term);
   void readLimits();
@@ -159,7 +162,7 @@ class Engine final : public ILeaderCareer {
   Watch watch_{*this};
   AnswerTimer sourceTimer_;
   StoreWatch storeWatch_{*this};
-  AnswerTimer storeTimer_;                                 // of the reader, beside lanes
+  AnswerTimer storeTimer_;                                 // for the reader's questions to the store, beside lanes
   std::vector<std::unique_ptr<IFencedStore>> laneStores_;  // of the next term's lanes; nullptr used by one at a time
 
   // State of the present term.

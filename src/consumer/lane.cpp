@@ -75,7 +75,7 @@ Action Lane::proceed(const Now& now) {
   if (TakenDelivery* taken = delivery_->taken()) return decide(taken->goOn(headOf(now), notBefore(), now), now);
   if (parkUntil_) return park();
   if (now.stopAsked) return over(false);
-  // A lost source is attached at once, whatever the head waits for.
+  // A lost source is attached at once, also while the head waits.
   if (!termState_.attached && now.mayBegin && now.boot >= outages_.notBefore()) return Attach{};
   if (now.boot < notBefore()) return waitFor(notBefore(), now);
   if (!now.mayBegin) return waitFor(now.boot + softLimitPause, now);

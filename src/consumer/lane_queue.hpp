@@ -32,7 +32,7 @@ class LaneQueue {
   std::size_t size() const noexcept { return messages_.size() - first_; }
   std::size_t settled() const noexcept { return settled_; }
   std::size_t joined() const noexcept { return joined_; }
-  /// Of the settled ones.
+  /// How many settled messages the source knows.
   std::size_t settledOfSource() const noexcept {
     return static_cast<std::size_t>(std::ranges::count_if(settledOnes(), isOfSource));
   }

@@ -1,10 +1,10 @@
-/// The way of messages from the source to the supply: as they come, or where numbers are followed in the order of
-/// those (supply/resequencer.hpp).
+/// The way of messages from the source to the supply: as they come; or, where numbers are followed, in the order of
+/// their numbers (supply/resequencer.hpp).
 ///
 ///     source ─► page ─► where its groups stand ─► sorted ─► early ones kept, and acknowledged ─► handed out
-///                                                     └ kept ones whose turn has come: read ──────┘
+///                                                     └ kept messages whose turn has come ────────┘
 ///
-/// What the resequencer writes has a transaction of its own. A page whose transaction failed is tried again before
+/// The reader writes in transactions of its own. A page whose transaction failed is tried again before
 /// anything else is read.
 #pragma once
 
@@ -99,7 +99,7 @@ class Reading {
   const IClock& clock_;
   const ConsumerName name_;
 
-  mutable std::mutex mutex_;  // of the resequencer
+  mutable std::mutex mutex_;  // guards the resequencer
   std::optional<supply::Resequencer> resequencer_;
   bool mustClaim_ = false;  // the store of its own, beside lanes
   bool mustRestore_ = true;

@@ -244,8 +244,8 @@ void Supply::trust() {
 
 void Supply::limit(RateRules rules) {
   const std::lock_guard lock(mutex_);
-  isLimited_ = rules.queue || rules.eachGroup || !rules.groups.empty();
   order_->limit(std::move(rules));
+  isLimited_ = order_->limitsAnything();
   ready_->notifyAll();
 }
 

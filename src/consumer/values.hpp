@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "consumer/supply/resequencer.hpp"
+#include "messages/headers.hpp"
 #include "tenure/consumer.hpp"
 #include "tenure/events.hpp"
 #include "tenure/message.hpp"
@@ -143,25 +144,17 @@ inline MessagePtr sealed(Message message, const supply::Standing& standing = {})
   return {std::move(message), standing};
 }
 
-/// A copy of a message with only the fields that the source needs to acknowledge it.
-inline Message stubOf(const Message& message) {
-  Message stub;
-  stub.id = message.id;
-  stub.enqueuedAt = message.enqueuedAt;
-  stub.position = message.position;
-  return stub;
-}
-/// Of those that the source knows.
-inline std::vector<Message> stubsOf(std::span<const MessagePtr> messages) {
+/// Stubs of those messages that the source knows.
+inline std::vector<Message> stubsOf(std::span<const MessagePtr> all) {
   std::vector<Message> stubs;
-  stubs.reserve(messages.size());
-  for (const MessagePtr& message : messages)
+  stubs.reserve(all.size());
+  for (const MessagePtr& message : all)
     if (!message.standing().isKept) stubs.push_back(stubOf(*message));
   return stubs;
 }
-inline std::vector<Message> stubsOf(std::span<const KeptMessage> messages) {
+inline std::vector<Message> stubsOf(std::span<const KeptMessage> all) {
   std::vector<Message> stubs;
-  for (const KeptMessage& kept : messages) stubs.push_back(stubOf(kept.message));
+  for (const KeptMessage& kept : all) stubs.push_back(stubOf(kept.message));
   return stubs;
 }
 

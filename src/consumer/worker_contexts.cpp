@@ -39,9 +39,7 @@ Result<ConsumerState> Engine::MainContext::recall(const ConsumerName& consumer, 
 Result<void> Engine::MainContext::attach() {
   filled_ = false;
   supply_.clear();
-  Result<void> attached = of_.source.attach(term_);
-  if (attached) engine_.reading_->attached();
-  return attached;
+  return engine_.attach(term_);
 }
 
 Result<Assignment> Engine::MainContext::take(Take take) {

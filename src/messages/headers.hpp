@@ -79,4 +79,13 @@ inline std::size_t sizeOf(const Headers& headers) noexcept {
 /// Bytes of body and headers, which count for the limits of buffers and spools.
 inline std::size_t sizeOf(const NewMessage& message) noexcept { return message.body.size() + sizeOf(message.headers); }
 
+/// A copy with only the fields that the source needs to acknowledge the message.
+inline Message stubOf(const Message& message) {
+  Message stub;
+  stub.id = message.id;
+  stub.enqueuedAt = message.enqueuedAt;
+  stub.position = message.position;
+  return stub;
+}
+
 }  // namespace tenure

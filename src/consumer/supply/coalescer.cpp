@@ -18,15 +18,6 @@ std::string placeIn(const Message& message, const std::string& key) {
   return key.empty() ? std::string{} : "k" + key;
 }
 
-/// The parts of a message that its acknowledgement needs.
-Message stubOf(Message message) {
-  Message stub;
-  stub.id = std::move(message.id);
-  stub.enqueuedAt = message.enqueuedAt;
-  stub.position = message.position;
-  return stub;
-}
-
 }  // namespace
 
 std::string Coalescer::keyOf(const Message& message) const {
@@ -69,7 +60,7 @@ void Coalescer::standFor(Run& run, Message message) {
     ++run.successors;
     successorBytes_ += bytes;
   }
-  run.others.push_back(isSuccessor ? std::move(message) : stubOf(std::move(message)));
+  run.others.push_back(isSuccessor ? std::move(message) : stubOf(message));
   ++coalesced_;
 }
 
@@ -91,12 +82,7 @@ std::vector<Message> Coalescer::others(const Message& message) const {
   std::vector<Message> stubs;
   const auto run = runs_.find(message.position);
   if (run == runs_.end()) return stubs;
-  for (const Message& other : std::span{run->second.others}.subspan(run->second.first)) {
-    Message& stub = stubs.emplace_back();
-    stub.id = other.id;
-    stub.enqueuedAt = other.enqueuedAt;
-    stub.position = other.position;
-  }
+  for (const Message& other : std::span{run->second.others}.subspan(run->second.first)) stubs.push_back(stubOf(other));
   return stubs;
 }
 

@@ -85,7 +85,7 @@ void Dispatcher::acknowledge(std::size_t lane, std::span<const Message> messages
 
 void Dispatcher::finish(std::size_t lane, const Message& message, bool hadRun, bool sourceKnows) {
   const GroupScheduler::Held done = scheduler_.finish(lane);
-  if (done.standing.isKept) return;  // it is not in the window
+  if (done.standing.isKept) return;  // a kept message is not in the window
   std::optional<Message> successor = intake_.leave(done.number, message, hadRun, sourceKnows);
   if (!successor) return;
   // Under its number: the window has one of them at a time. A successor meets it where the source has it.

@@ -47,6 +47,7 @@ class Dispatcher final : public IOrder {
   void endLook() override { scheduler_.endLook(); }
   bool mustBeReadAgain() const noexcept override { return intake_.mustBeReadAgain(); }
   void limit(RateRules rules) override { scheduler_.limit(std::move(rules)); }
+  bool limitsAnything() const noexcept override { return scheduler_.limitsAnything(); }
   void confirm(std::size_t count) override { intake_.confirm(count); }
   std::size_t window() const noexcept override { return intake_.window(); }
 

@@ -55,7 +55,7 @@ void Intake::suspect(std::unordered_set<MessageId> ids, std::size_t unrecordedWi
   suspectWindow_ = std::max(unrecordedWindow, window) + more;
 }
 
-/// A kept message whose turn had come may have been in work as well as those in the front.
+/// Kept messages whose turn had come are suspect together with the front.
 bool Intake::isSuspect(const Entry& entry) const {
   if (entry.standing.isKept ? suspectFront_ > 0 : window_.isAmongFirst(suspectFront_, entry.number)) return true;
   return !suspectIds_.empty() && suspectIds_.contains(entry.message.id);

@@ -40,7 +40,7 @@ class IOrder {
 
   /// How many messages to ask the source for, where a lane wants so many.
   virtual std::size_t toRead(std::size_t wanted) const noexcept = 0;
-  /// `ran`: the message whose run is over already.
+  /// `ran`: a message whose handler is done, and whose commit is not.
   virtual void receive(Arrivals arrivals, const std::optional<MessageId>& ran) = 0;
   /// Everything is forgotten but until when lines wait, and who is suspect. No lane may be at work on what it holds.
   virtual void clear() = 0;
@@ -49,6 +49,7 @@ class IOrder {
   /// The next message is only at the source any more: nothing is handed out until clear().
   virtual bool mustBeReadAgain() const noexcept = 0;
   virtual void limit(RateRules rules) = 0;
+  virtual bool limitsAnything() const noexcept = 0;
   /// How many messages are not done.
   virtual std::size_t window() const noexcept = 0;
 
@@ -82,11 +83,11 @@ class IOrder {
   /// Something can be taken now.
   virtual bool isReady(BootTime now) const noexcept = 0;
 
-  // Of several lanes.
+  // Only where there are several lanes.
 
   /// Frees groups of which the lane holds nothing any more.
   virtual void release(std::size_t lane) { static_cast<void>(lane); }
-  /// Of what came first, whatever its group (GroupScheduler::sweep).
+  /// The oldest messages that are free, across groups (GroupScheduler::sweep).
   virtual Assignment sweep(std::size_t, std::size_t, BootTime) { return {}; }
   virtual void giveBack(const GroupId&, std::size_t, BootTime) {}
   /// How many more messages fit.

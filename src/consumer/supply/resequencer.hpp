@@ -34,7 +34,7 @@
 namespace tenure::supply {
 
 enum class Turn {
-  any,  // it has no number
+  any,  // the message has no number
   next,
   unreadable,  // it has none that could be one
   early,       // and is unfit to be kept

@@ -127,8 +127,7 @@ void SingleLine::finish(std::size_t, const Message& message, bool hadRun, bool) 
 
 void SingleLine::park(std::size_t, std::vector<Message> messages, BootTime, std::size_t suspects) {
   TENURE_ASSERT(messages.size() == inHand_ && waiting_.standings.empty());
-  for (std::size_t i = suspects; i < messages.size() && !handedOut_.empty(); ++i) handedOut_.erase(messages[i].id);
-  for (std::size_t i = 0; i < suspects; ++i) handedOut_.erase(messages[i].id);
+  for (const Message& message : messages) handedOut_.erase(message.id);
   const std::int64_t last = suspects > 0 ? messages[suspects - 1].position : std::numeric_limits<std::int64_t>::min();
   inHand_ = 0;
   hasSuccessor_ = false;

@@ -27,6 +27,7 @@ class SingleLine final : public IOrder {
   bool mayReadOn() const noexcept override { return !coalescer_ || coalescer_->mayReadOn(); }
   bool mustBeReadAgain() const noexcept override { return mustBeReadAgain_; }
   void limit(RateRules rules) override { throttle_.apply(std::move(rules)); }
+  bool limitsAnything() const noexcept override { return throttle_.limitsAnything(); }
   std::size_t window() const noexcept override { return waiting_.messages.size() + inHand_; }
 
   void suspect(std::unordered_set<MessageId> ids, std::size_t front, std::size_t window) override;
