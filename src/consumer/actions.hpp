@@ -52,26 +52,20 @@ struct Take {  // → took
   std::size_t max;
   BootTime until;
   std::optional<MessageId> ran{};  // its run is over: it must not coalesce later messages, even if redelivered
-  bool releases = false;           // first frees groups with nothing in hand
   bool ahead = false;              // before their turn: only if there is enough for every lane
 };
 struct TakeTurn {  // a token for a start → turned
   GroupId group;
   bool isSuspect = false;  // no other message overtakes it
 };
-struct Begin {  // the message starts: which others does it stand for? → begun
-  MessagePtr message;
+struct Begin {  // the message starts, and takes a token in one line: which others does it stand for? → begun
+  supply::Place place;
+  GroupId group;
 };
-struct Park {  // give the head and what follows it in its group back → done
-  Parked parked;
-  BootTime until;
-};
-struct Acknowledge {  // after the commit → acknowledged
-  std::vector<MessagePtr> settled;
-  std::vector<Message> others{};        // that they stood for
-  std::vector<std::int64_t> dropped{};  // positions of those that had no run
-  std::vector<GroupId> unbegun{};       // groups of those that came with a token and did not need it
-  bool releases = false;                // and frees groups with nothing in hand
+struct Report {  // what became of messages → reported
+  supply::Report of;
+  std::vector<MessageHistory> histories{};  // of each parked one
+  GroupId group{};                          // of them
 };
 
 // The store, and the handler.
@@ -118,9 +112,8 @@ struct Abandon {        // roll the transaction back → done
   bool toMark = false;  // no further than to the mark: what the handler has written since → undone
 };
 
-using Action =
-    std::variant<Claim, Recall, Attach, Declare, Sweep, Wait, Return, Take, TakeTurn, Begin, Park, Acknowledge, Look,
-                 Inquire, Admit, Gather, Handle, HandleTogether, WriteDeadLetter, Commit, Resolve, Abandon>;
+using Action = std::variant<Claim, Recall, Attach, Declare, Sweep, Wait, Return, Take, TakeTurn, Begin, Report, Look,
+                            Inquire, Admit, Gather, Handle, HandleTogether, WriteDeadLetter, Commit, Resolve, Abandon>;
 
 // Steps of an action that have answers of their own.
 struct Sort {};  // Take: the supply reads and writes the store

@@ -101,14 +101,12 @@ void Committer::report(std::size_t messages, std::int64_t position, std::size_t 
   news.push_back(first);
 }
 
-Acknowledge Committer::acknowledgement(const LaneQueue& queue) const {
-  const auto settled = queue.settledOnes();
-  const auto others = state_.coalesced.toAcknowledge();
-  const auto dropped = state_.coalesced.dropped();
-  return {.settled = {settled.begin(), settled.end()},
-          .others = {others.begin(), others.end()},
-          .dropped = {dropped.begin(), dropped.end()},
-          .unbegun = state_.pendingWrites.unbegun};
+supply::Report Committer::reportOf(const LaneQueue& queue) const {
+  supply::Report report{.unbegun = state_.pendingWrites.unbegun};
+  report.done.reserve(queue.settled());
+  for (const MessagePtr& message : queue.settledOnes())
+    report.done.push_back({message.place(), state_.coalesced.hadRun(message)});
+  return report;
 }
 
 void Committer::forget() noexcept {

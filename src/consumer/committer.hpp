@@ -40,7 +40,7 @@ class Committer {
   /// The commit is durable: updates what is known of its messages, before they leave the queue.
   void committed(const LaneQueue& queue, const Now& now);
   void report(std::size_t messages, std::int64_t position, std::size_t limit, const Now& now);
-  Acknowledge acknowledgement(const LaneQueue& queue) const;
+  supply::Report reportOf(const LaneQueue& queue) const;
   /// Forgets the transaction: it was rolled back, or is over.
   void forget() noexcept;
   /// Tells the transaction's events: they are true now.

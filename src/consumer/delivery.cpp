@@ -64,16 +64,16 @@ bool Delivery::needsTurn() const {
   return head_.isCounted && turn_ != message().id && !hasRunBefore() && !tokens_.contains(message().id) && !isSkip();
 }
 
-void Delivery::bringTokens(std::span<const Message> messages) {
-  for (const Message& message : messages) tokens_.insert(message.id);
+void Delivery::bringTokens(std::span<const MessagePtr> messages) {
+  for (const MessagePtr& message : messages) tokens_.insert(message->id);
 }
 
-std::vector<GroupId> Delivery::unbegun(std::span<const MessagePtr> settled) const {
-  std::vector<GroupId> groups;
-  if (tokens_.empty() || state_.pendingWrites.takes) return groups;
+std::vector<supply::Place> Delivery::unbegun(std::span<const MessagePtr> settled) const {
+  std::vector<supply::Place> places;
+  if (tokens_.empty() || state_.pendingWrites.takes) return places;
   for (const MessagePtr& message : settled)
-    if (tokens_.contains(message->id)) groups.push_back(message->group);
-  return groups;
+    if (tokens_.contains(message->id)) places.push_back(message.place());
+  return places;
 }
 
 std::size_t Delivery::takeTokens(std::span<const MessageId> of) {
@@ -311,7 +311,7 @@ Decision Delivery::letPass(const std::string& why, const Now& now) {
 }
 
 Decision Delivery::begun(std::vector<Message> others) {
-  state_.coalesced.begins(message(), std::move(others));
+  state_.coalesced.begins(head_.message, std::move(others));
   return start();
 }
 
@@ -475,9 +475,9 @@ void Delivery::settle(bool hadTurn, bool wasDeadLettered) {
   const bool ran = hadTurn && !isSkip();
   pendingWrites.succeeded = pendingWrites.succeeded || (ran && !pendingWrites.takes);
   if (state_.coalesces()) {
-    if (!ran) state_.coalesced.dropped(message());
+    if (!ran) state_.coalesced.dropped(head_.message);
     if (!ran && state_.isOneLine()) pendingWrites.ends = pendingWrites.leavesSuccessors = true;  // they would come next
-    if (const std::size_t others = ran ? state_.coalesced.ran(message()) : 0; others > 0)
+    if (const std::size_t others = ran ? state_.coalesced.ran(head_.message) : 0; others > 0)
       pendingWrites.news.push_back(RequestsCoalesced{message().id.value, others});
   }
   if (const AttemptRecord* before = state_.histories.attemptsOf(message().id)) {
@@ -487,7 +487,7 @@ void Delivery::settle(bool hadTurn, bool wasDeadLettered) {
     pendingWrites.ends = true;
   }
   if (turn_ == message().id && !pendingWrites.takes) {  // it did not need it
-    pendingWrites.unbegun.push_back(message().group);
+    pendingWrites.unbegun.push_back(head_.message.place());
     turn_.reset();
   }
   if (state_.histories.settle(message().id)) state_.notes->stuck.over(message().id);

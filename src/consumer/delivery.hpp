@@ -161,9 +161,9 @@ class Delivery {
 
   // Messages that have a rate-limit token and have not begun.
 
-  void bringTokens(std::span<const Message> messages);
+  void bringTokens(std::span<const MessagePtr> messages);
   /// The groups of settled messages that did not need their token.
-  std::vector<GroupId> unbegun(std::span<const MessagePtr> settled) const;
+  std::vector<supply::Place> unbegun(std::span<const MessagePtr> settled) const;
   std::size_t takeTokens(std::span<const MessageId> of);
 
   // Between transactions.

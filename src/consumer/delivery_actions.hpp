@@ -19,27 +19,29 @@ Each(Calls...) -> Each<Calls...>;
 
 inline Action actionOf(Delivery::Question question, const MessagePtr& of) {
   using D = Delivery;
-  return std::visit(
-      Each{[&](D::LooksUpKey&) -> Action { return Look{of}; },
-           [&](D::AdmitsKey& how) -> Action {
-             return Admit{of, how.mark};
-           },
-           [&](D::TakesToken& how) -> Action {
-             return TakeTurn{of->group, how.isFirstOfAll};
-           },
-           [&](D::AsksOperator&) -> Action { return Inquire{}; }, [&](D::Begins&) -> Action { return Begin{of}; },
-           [&](D::Gathers& how) -> Action {
-             return Gather{of, how.attempt};
-           },
-           [&](D::Runs& how) -> Action {
-             return Handle{of, how.attempt, how.mark};
-           },
-           [&](D::Undoes&) -> Action { return Abandon{.toMark = true}; },
-           [&](D::Dies& how) -> Action {
-             return WriteDeadLetter{of, std::move(how)};
-           },
-           [&](D::StartsOver&) -> Action { return Abandon{}; }},
-      question);
+  return std::visit(Each{[&](D::LooksUpKey&) -> Action { return Look{of}; },
+                         [&](D::AdmitsKey& how) -> Action {
+                           return Admit{of, how.mark};
+                         },
+                         [&](D::TakesToken& how) -> Action {
+                           return TakeTurn{of->group, how.isFirstOfAll};
+                         },
+                         [&](D::AsksOperator&) -> Action { return Inquire{}; },
+                         [&](D::Begins&) -> Action {
+                           return Begin{of.place(), of->group};
+                         },
+                         [&](D::Gathers& how) -> Action {
+                           return Gather{of, how.attempt};
+                         },
+                         [&](D::Runs& how) -> Action {
+                           return Handle{of, how.attempt, how.mark};
+                         },
+                         [&](D::Undoes&) -> Action { return Abandon{.toMark = true}; },
+                         [&](D::Dies& how) -> Action {
+                           return WriteDeadLetter{of, std::move(how)};
+                         },
+                         [&](D::StartsOver&) -> Action { return Abandon{}; }},
+                    question);
 }
 
 }  // namespace tenure::consuming

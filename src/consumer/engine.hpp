@@ -102,7 +102,7 @@ class Engine final : public ILeaderCareer {
       return shares ? QueueIdentity{} : source.identity(stop);
     }
     /// Where the commit did not, and then brings to the queue what is due.
-    Result<void> acknowledge(const Acknowledge& done) const;
+    Result<void> acknowledge(const Reported& reported) const;
   };
   struct LaneThread {
     std::unique_ptr<IFencedStore> store;

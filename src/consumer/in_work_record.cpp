@@ -31,11 +31,12 @@ void InWorkRecord::scanned(LaneQueue& queue) {
   expects_ = false;
 }
 
-/// Suspects come before all other messages.
+/// Suspects come before all other messages. They are on record as an earlier term left them; those that come to a lane
+/// beside others are not on its own.
 void InWorkRecord::onArrived(LaneQueue& queue, std::size_t messages, std::size_t suspects) const noexcept {
   if (suspects == 0) return;
   queue.setSuspects(std::min(queue.suspects(), queue.size() - messages) + suspects);
-  if (isOpen() && !queue.narrows()) queue.setStartable(std::max(queue.startable(), queue.suspects()));
+  if (lane_.reads && isOpen() && !queue.narrows()) queue.setStartable(std::max(queue.startable(), queue.suspects()));
 }
 
 /// Where each message is named when it begins, one that failed in good order is no suspect while it waits.

@@ -171,7 +171,7 @@ bool Lane::wantsMessages() const noexcept {
 std::size_t Lane::wantsAhead(const Now& now) const noexcept {
   constexpr std::size_t leastWorth = 4;
   const bool isPlain = !state_.takesFirst() && !state_.together && !state_.coalesces() && !state_.options.followNumbers;
-  if (state_.reads || !isPlain || supply_.areCounted || supply_.dry) return 0;
+  if (state_.reads || !isPlain || supply_.areCounted || supply_.dry || queue_.suspects() > 0) return 0;
   if (phase_ != Phase::executing || now.stopAsked || !now.mayBegin || outages_.any()) return 0;
   const std::size_t ahead = committer_.ahead();
   return ahead >= leastWorth ? ahead - std::min(ahead, queue_.size() - queue_.settled()) : 0;
@@ -189,28 +189,29 @@ std::size_t Lane::room() const noexcept {
   return room - std::min(room - 1, queue_.size());
 }
 
-Action Lane::take(std::size_t max, BootTime until) {
-  return Take{max, until, delivery_->whoseRunIsOver(), mayRelease()};
-}
+Action Lane::take(std::size_t max, BootTime until) { return Take{max, until, delivery_->whoseRunIsOver()}; }
 
-Action Lane::onTaken(Assignment assignment, const Now& now) {
-  if (assignment.asked) outages_.wentWell(Side::source, now);
-  state_.histories.know(std::move(assignment.histories));
-  for (MessageHeldBack& other : assignment.heldBack) state_.tell(std::move(other));
-  supply_.areCounted = assignment.areCounted;
-  supply_.mayReadOn = assignment.mayReadOn;
-  if (assignment.haveTokens) delivery_->bringTokens(assignment.messages);
+Action Lane::onTaken(Supplied supplied, const Now& now) {
+  if (supplied.asked) outages_.wentWell(Side::source, now);
+  state_.histories.know(std::move(supplied.histories));
+  for (MessageHeldBack& other : supplied.heldBack) state_.tell(std::move(other));
+  const supply::Assignment& assignment = supplied.assignment;
+  supply_.areCounted = supplied.areCounted;
+  supply_.mayReadOn = supplied.mayReadOn;
+  supply_.attachment = assignment.attachment;
+  supply_.assignments = assignment.number;
+  if (supplied.haveTokens) delivery_->bringTokens(supplied.messages);
   if (!state_.reads && queue_.startable() >= queue_.size())
-    queue_.setStartable(std::max(queue_.startable(), queue_.size() + assignment.startable));
-  if (assignment.asked) {
+    queue_.setStartable(std::max(queue_.startable(), queue_.size() + supplied.startable));
+  if (supplied.asked) {
     supply_.topped = true;
-    supply_.dry = assignment.dry;
+    supply_.dry = supplied.dry;
     sweeper_.mayGoOn();
   }
-  const std::size_t messages = assignment.messages.size();
-  queue_.add(std::move(assignment.messages), assignment.standings);
-  inWork_.onArrived(queue_, messages, assignment.suspects);
-  if (assignment.isScan && inWork_.isUnread()) return scanned(now);
+  const auto suspects = static_cast<std::size_t>(std::ranges::count(assignment.items, true, &supply::Item::isAlone));
+  queue_.add(supplied.messages);
+  inWork_.onArrived(queue_, supplied.messages.size(), suspects);
+  if (supplied.isScan && inWork_.isUnread()) return scanned(now);
   if (queue_.size() == 0 && !inWork_.isUnread()) return emptied(now);
   if (queue_.settled() > 0 && queue_.settled() == queue_.size()) state_.pendingWrites.ends = true;
   return proceed(now);
@@ -363,7 +364,7 @@ Action Lane::on(Done<Attach>, const Now& now) {
     queue_.setSuspects(0);
   }
   queue_.drop();
-  supply_ = {.areCounted = supply_.areCounted};
+  supply_ = {.areCounted = supply_.areCounted, .attachment = supply_.attachment, .assignments = supply_.assignments};
   return proceed(now);
 }
 
@@ -476,7 +477,7 @@ Action Lane::refusedByStore(const MessageId& id, const Error& error, bool counts
   return proceed(now);
 }
 
-Action Lane::goOn(const Failed<Acknowledge>& failed, const Now& now) {
+Action Lane::goOn(const Failed<Report>& failed, const Now& now) {
   if (!state_.dedups()) delivery_->remember(queue_.settledOnes());
   parkUntil_.reset();  // all of it comes again
   queue_.leave();
@@ -628,10 +629,10 @@ Action Lane::on(Done<Commit>, const Now& now) {
   supply_.topped = false;
   const bool frees = !state_.isOneLine() && phase_ == Phase::executing && mayRelease();
   if (!hasSettled && !frees) return leaveQueue({}, now);
-  Acknowledge acknowledge = committer_.acknowledgement(queue_);
-  acknowledge.releases = frees;
-  for (GroupId& group : delivery_->unbegun(queue_.settledOnes())) acknowledge.unbegun.push_back(std::move(group));
-  return acknowledge;
+  supply::Report report = committer_.reportOf(queue_);
+  report.releases = frees;
+  for (const supply::Place place : delivery_->unbegun(queue_.settledOnes())) report.unbegun.push_back(place);
+  return reportOf(std::move(report));
 }
 
 void Lane::noteRecord(const Now& now) {
@@ -658,12 +659,19 @@ void Lane::report(const Now& now) {
   committer_.tellNews();
 }
 
-Action Lane::onAcknowledged(Receipt receipt, const Now& now) {
-  supply_.mayReadOn = receipt.mayReadOn;
-  return leaveQueue(std::move(receipt), now);
+/// By its last assignment the supply knows which messages the lane knows of.
+Report Lane::reportOf(supply::Report of) const {
+  of.attachment = supply_.attachment;
+  of.number = supply_.assignments;
+  return {std::move(of)};
 }
 
-Action Lane::leaveQueue(Receipt receipt, const Now& now) {
+Action Lane::onReported(const Receipt& receipt, const Now& now) {
+  supply_.mayReadOn = receipt.mayReadOn;
+  return leaveQueue(receipt, now);
+}
+
+Action Lane::leaveQueue(const Receipt& receipt, const Now& now) {
   if (delivery_->remembersAny()) delivery_->acknowledged(queue_.settledOfSource());
   if (!state_.pendingWrites.takes)
     for (const MessagePtr& message : queue_.settledOnes()) delivery_->takeTokens({&message->id, 1});
@@ -682,18 +690,17 @@ Action Lane::leaveQueue(Receipt receipt, const Now& now) {
 /// The group of a taken message waits until its handler is done.
 bool Lane::mayRelease() const noexcept { return !delivery_->hasTaken(); }
 
-Park Lane::park() {
-  Park park{.parked = {.messages = {}, .group = queue_.head()->group},
-            .until = *std::exchange(parkUntil_, std::nullopt)};
-  park.parked.suspects = state_.isOneLine() ? queue_.suspects() : 0;
-  const std::vector<MessagePtr> group = state_.isOneLine() ? queue_.takeAll() : queue_.takeGroup();
-  for (const MessagePtr& message : group) {
-    park.parked.messages.push_back(*message);
-    park.parked.histories.push_back(state_.histories.take(message->id));
-    if (delivery_->takeTokens({&message->id, 1}) > 0) park.parked.unbegun.push_back(message->group);
+Report Lane::park() {
+  Report report = reportOf({.until = *std::exchange(parkUntil_, std::nullopt)});
+  report.group = queue_.head()->group;
+  const std::size_t suspects = state_.isOneLine() ? queue_.suspects() : 0;
+  for (const MessagePtr& message : state_.isOneLine() ? queue_.takeAll() : queue_.takeGroup()) {
+    report.of.parked.push_back({message.place(), report.of.parked.size() < suspects});
+    report.histories.push_back(state_.histories.take(message->id));
+    if (delivery_->takeTokens({&message->id, 1}) > 0) report.of.unbegun.push_back(message.place());
   }
   delivery_->forgetCharge();
-  return park;
+  return report;
 }
 
 /// Forgets the open transaction. Its messages are the first in hand again.

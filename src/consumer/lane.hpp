@@ -4,7 +4,7 @@
 ///   inaugurate   claim ─► recall what earlier terms left ─► attach
 ///
 ///   execute      take ─► head ─► delivery ─► settled ─► head …          (one transaction, a mark before each message)
-///                 ▲                │            └─ over ─► committer: commit ─► acknowledge ─► release ─┐
+///                 ▲                │            └─ over ─► committer: commit ─► report ─┐
 ///                 │                └─ has to wait ─► commit what precedes ─► park, or wait              │
 ///                 └────────────────────────────────────────────────────────────────────────────────────┘
 ///
@@ -70,7 +70,6 @@ class Lane {
   }
   Action on(Done<Wait>, const Now& now) { return proceed(now); }
   void on(Done<Tend>, const Now& now) { outages_.wentWell(Side::source, now); }
-  Action on(Done<Park>, const Now& now) { return proceed(now); }
   Action on(Done<Undo>, const Now& now) { return decide(delivery_->undone(now), now); }
   Action on(Done<WriteDeadLetter> done, const Now& now);
   Action on(Done<Commit> done, const Now& now);
@@ -84,14 +83,14 @@ class Lane {
   /// To a Claim: the queue could not be asked which one it is.
   Action onUnidentified(const Error& error, const Now& now) { return sourceFailed(error, now); }
   Action onRecalled(const ConsumerState& left, const Now& now);
-  Action onTaken(Assignment assignment, const Now& now);
+  Action onTaken(Supplied supplied, const Now& now);
   Action onTurned(std::optional<BootTime> heldUntil, const Now& now) {
     return decide(delivery_->turned(heldUntil, now), now);
   }
   Action onBegun(std::vector<Message> others, const Now& now) {
     return decide(delivery_->begun(std::move(others)), now);
   }
-  Action onAcknowledged(Receipt receipt, const Now& now);
+  Action onReported(const Receipt& receipt, const Now& now);
   Action onLooked(bool known, const Now& now) { return decide(delivery_->looked(known), now); }
   Action onAdmitted(Admission admission, const Now& now);
   /// The store has the key already of the message that was to become a dead letter.
@@ -147,7 +146,9 @@ class Lane {
     bool topped = false;  // looked for more since the last commit
     bool dry = false;     // and found none
     bool mayReadOn = true;
-    bool areCounted = false;  // by a rate limit
+    bool areCounted = false;        // by a rate limit
+    std::uint64_t attachment = 0;   // of the last assignment,
+    std::uint64_t assignments = 0;  // and its number
   };
 
   Action proceed(const Now& now);
@@ -177,9 +178,10 @@ class Lane {
   Action commit(const Now& now);
   void noteRecord(const Now& now);
   void report(const Now& now);
-  Action leaveQueue(Receipt receipt, const Now& now);
+  Action leaveQueue(const Receipt& receipt, const Now& now);
+  Report reportOf(supply::Report of) const;
   bool mayRelease() const noexcept;
-  Park park();
+  Report park();
   void forgetTransaction() noexcept;
   bool headWaits(const Now& now) const;
   BootTime notBefore() const noexcept { return std::max(delivery_->notBefore(), outages_.notBefore()); }
@@ -195,7 +197,7 @@ class Lane {
   Action goOn(const Failed<Attach>& failed, const Now& now) { return sourceFailed(failed.error, now); }
   Action goOn(const Failed<Take>& failed, const Now& now) { return sourceFailed(failed.error, now); }
   Action goOn(const Failed<Tend>& failed, const Now& now) { return sourceFailed(failed.error, now); }
-  Action goOn(const Failed<Acknowledge>& failed, const Now& now);
+  Action goOn(const Failed<Report>& failed, const Now& now);
   Action goOn(const Failed<Admit>& failed, const Now& now);
   Action goOn(const Failed<Handle>& failed, const Now& now) { return handlerFailed(failed.error, now); }
   Action goOn(const Failed<HandleTogether>& failed, const Now& now) { return handlerFailed(failed.error, now); }

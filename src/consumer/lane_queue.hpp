@@ -45,12 +45,9 @@ class LaneQueue {
 
   // Messages that come.
 
-  /// `standings`: one for each message, or none.
-  void add(std::vector<Message> messages, std::span<const supply::Standing> standings = {}) {
+  void add(std::span<const MessagePtr> messages) {
     if (first_ * 2 >= messages_.size()) compact();  // a long one is not moved for a few
-    messages_.reserve(messages_.size() + messages.size());
-    for (std::size_t i = 0; i < messages.size(); ++i)
-      messages_.push_back(sealed(std::move(messages[i]), standings.empty() ? supply::Standing{} : standings[i]));
+    messages_.insert(messages_.end(), messages.begin(), messages.end());
   }
   void narrow(bool narrows) noexcept { narrows_ = narrows; }
   void setSuspects(std::size_t suspects) noexcept { suspects_ = suspects; }

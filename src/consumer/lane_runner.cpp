@@ -186,16 +186,19 @@ Action LaneRunner::perform(Attach&) { return answered<Attach>(context_.attach())
 
 Action LaneRunner::perform(Take& take) {
   context_.reportProgress();
-  Result<Assignment> assignment = context_.take(std::move(take));
-  if (!assignment)
-    return context_.takeStoresFault() ? failed<Sort>(assignment.error()) : failed<Take>(assignment.error());
-  foretell(assignment->messages);
-  return lane_->onTaken(std::move(*assignment), now());
+  Result<Supplied> supplied = context_.take(std::move(take));
+  if (!supplied) return context_.takeStoresFault() ? failed<Sort>(supplied.error()) : failed<Take>(supplied.error());
+  foretell(supplied->messages);
+  return lane_->onTaken(std::move(*supplied), now());
 }
 
 /// Not of a child process: what it does is in no transaction, and nothing but the store's own word may start it.
-void LaneRunner::foretell(std::span<const Message> messages) {
-  if (!options_.handlerIsExternal) store_.expect(messages);
+void LaneRunner::foretell(std::span<const MessagePtr> messages) {
+  if (options_.handlerIsExternal || messages.empty()) return;
+  std::vector<MessageId> next;
+  next.reserve(messages.size());
+  for (const MessagePtr& message : messages) next.push_back(message->id);
+  store_.expect(std::move(next));
 }
 
 Action LaneRunner::perform(TakeTurn& turn) {
@@ -204,19 +207,16 @@ Action LaneRunner::perform(TakeTurn& turn) {
   return lane_->onTurned(heldUntil, now());
 }
 
-Action LaneRunner::perform(Begin& begin) { return lane_->onBegun(supply_.begin(*begin.message), now()); }
+Action LaneRunner::perform(Begin& begin) { return lane_->onBegun(supply_.begin(context_.lane(), begin), now()); }
 
-Action LaneRunner::perform(Park& park) {
-  for (const Message& message : park.parked.messages) notDone(message.id);
-  if (desk_) desk_->finish(park.parked.group, ways());
-  supply_.park(context_.lane(), std::move(park.parked), park.until);
-  return lane_->on(Done<Park>{}, now());
-}
-
-Action LaneRunner::perform(Acknowledge& acknowledge) {
-  if (!term_->valid()) return failed<Acknowledge>(Errc::leaseLost);
-  Result<Receipt> receipt = context_.acknowledge(acknowledge);
-  return receipt ? lane_->onAcknowledged(std::move(*receipt), now()) : failed<Acknowledge>(receipt.error());
+Action LaneRunner::perform(Report& report) {
+  if (!term_->valid() && report.of.parked.empty()) return failed<Report>(Errc::leaseLost);
+  if (desk_ && !report.of.parked.empty()) {
+    for (const MessageHistory& parked : report.histories) desk_->notDone(parked.id);
+    desk_->finish(report.group, ways());
+  }
+  const Result<Receipt> receipt = context_.report(std::move(report));
+  return receipt ? lane_->onReported(*receipt, now()) : failed<Report>(receipt.error());
 }
 
 Action LaneRunner::perform(Wait& wait) {

@@ -143,8 +143,7 @@ class LaneRunner final {
   Action perform(Take& take);
   Action perform(TakeTurn& turn);
   Action perform(Begin& begin);
-  Action perform(Park& park);
-  Action perform(Acknowledge& acknowledge);
+  Action perform(Report& report);
   Action perform(Look& look);
   Action perform(Inquire& inquire);
   Action perform(Admit& asked);
@@ -162,7 +161,7 @@ class LaneRunner final {
   Result<void> write(const supply::NumberWrites& numbers);
   Result<void> commitAlone(Result<void> done);
   Result<void> forgetAttempts(const Prune& prune);
-  void foretell(std::span<const Message> messages);
+  void foretell(std::span<const MessagePtr> messages);
   AnswerDesk::Ways ways();
   Result<StateValues> readState(const std::vector<std::string>& keys);
   Result<std::vector<bool>> areNew(std::span<const MessagePtr> messages);

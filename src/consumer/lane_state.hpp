@@ -32,17 +32,17 @@ namespace tenure::consuming {
 /// when a run begins, and hears of them when the transaction is over (supply/coalescer.hpp). Pure.
 class CoalescedSet {
  public:
-  void begins(const Message& message, std::vector<Message> others) {
-    of_ = message.position;
+  void begins(const MessagePtr& message, std::vector<Message> others) {
+    of_ = message.place();
     others_ = std::move(others);
   }
   /// The message ran in the open transaction. Returns how many others it stood for.
-  std::size_t ran(const Message& message) {
-    if (of_ != message.position) return 0;
+  std::size_t ran(const MessagePtr& message) {
+    if (of_ != message.place()) return 0;
     settled_.insert(settled_.end(), others_.begin(), others_.end());
     return others_.size();
   }
-  void dropped(const Message& message) { dropped_.push_back(message.position); }
+  void dropped(const MessagePtr& message) { dropped_.push_back(message.place()); }
   /// The open transaction was undone, or is over.
   void forget() noexcept {
     settled_.clear();
@@ -50,13 +50,15 @@ class CoalescedSet {
   }
 
   std::span<const Message> toAcknowledge() const noexcept { return settled_; }
-  std::span<const std::int64_t> dropped() const noexcept { return dropped_; }
+  bool hadRun(const MessagePtr& message) const {
+    return std::ranges::find(dropped_, message.place()) == dropped_.end();
+  }
 
  private:
-  std::optional<std::int64_t> of_;  // the last that began
+  std::optional<supply::Place> of_;  // the last that began
   std::vector<Message> others_;
   std::vector<Message> settled_;
-  std::vector<std::int64_t> dropped_;
+  std::vector<supply::Place> dropped_;
 };
 
 /// Collects what the next commit adds to the consume log, and decides when the log is shortened. Pure.
@@ -191,7 +193,7 @@ struct PendingWrites {
   bool charges = false;                   // the record charges a suspect with the attempt that follows
   bool takes = false;                     // it acknowledges what its handler has not seen
   bool leavesSuccessors = false;          // a message that the record cannot name comes next
-  std::vector<GroupId> unbegun{};         // groups of messages that did not need their token
+  std::vector<supply::Place> unbegun{};   // of messages that did not need their token
   int deaths = 0;                         // dead letters that it adds to the streak
   bool succeeded = false;                 // and something was done in it since
 };

@@ -1,9 +1,29 @@
 #include "consumer/supply.hpp"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <utility>
 
+#include "consumer/supply/coded.hpp"
+
 namespace tenure::consuming {
+
+namespace {
+
+/// The value as it arrives at the other side. In a test build it travels as text, so that nothing else passes.
+template <class Value>
+Value arrived(Value sent) {
+#ifdef TENURE_CODED_VALUES
+  Value value;
+  supply::decode(supply::encoded(sent), value);
+  return value;
+#else
+  return sent;
+#endif
+}
+
+}  // namespace
 
 Supply::Supply(std::unique_ptr<supply::IOrder> order, std::size_t lanes, const IClock& clock, IThreads& threads)
     : clock_(clock),
@@ -14,7 +34,7 @@ Supply::Supply(std::unique_ptr<supply::IOrder> order, std::size_t lanes, const I
 
 // --- lanes
 
-Assignment Supply::take(std::size_t lane, std::size_t max, BootTime until, const std::stop_token& stop) {
+Supplied Supply::take(std::size_t lane, std::size_t max, BootTime until, const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   const auto canTake = [&] {
     const std::optional<BootTime> turn = nextTurn(lane);
@@ -38,25 +58,21 @@ Assignment Supply::take(std::size_t lane, std::size_t max, BootTime until, const
   }
   if (closed_ || stop.stop_requested() || joinsAt(lane) > clock_.now()) {
     wakeLane();
-    Assignment none;
-    none.dry = true;
-    return none;
+    return suppliedOf(lane, {});
   }
-  Assignment assignment = assignmentOf(lane, order_->take(lane, max, clock_.now()));
+  Supplied supplied = suppliedOf(lane, order_->take(lane, max, clock_.now()));
   wakeLane();
   callForLook();
   if (order_->wantsMore()) callReader(Call::whenItWaits);
-  return assignment;
+  return supplied;
 }
 
-Assignment Supply::takeAhead(std::size_t lane, std::size_t max) {
+Supplied Supply::takeAhead(std::size_t lane, std::size_t max) {
   const std::lock_guard lock(mutex_);
-  Assignment assignment;
-  assignment.dry = true;
-  if (closed_ || !order_->hasPlenty()) return assignment;
-  assignment = assignmentOf(lane, order_->sweep(lane, max, clock_.now()));
+  if (closed_ || !order_->hasPlenty()) return suppliedOf(lane, {});
+  Supplied supplied = suppliedOf(lane, order_->sweep(lane, max, clock_.now()));
   if (order_->wantsMore()) callReader(Call::whenItWaits);
-  return assignment;
+  return supplied;
 }
 
 /// When the lane may take something; nullopt: there is nothing.
@@ -83,72 +99,65 @@ void Supply::callForLook() {
   if (order_->wantsLook()) callReader(Call::atOnce);
 }
 
-Assignment Supply::assignmentOf(std::size_t lane, supply::Assignment given) {
-  if (!given.messages.empty()) lanes_[lane].took = clock_.now();
-  Assignment assignment;
-  assignment.messages = std::move(given.messages);
-  assignment.standings = std::move(given.standings);
-  assignment.suspects = given.suspects;
-  assignment.startable = given.startable;
-  assignment.areCounted = given.areCounted;
-  assignment.haveTokens = given.haveTokens;
-  assignment.dry = assignment.messages.empty();
-  assignment.heldBack = std::move(given.heldBack);
-  assignment.histories = extractPasts(assignment.messages);
-  return assignment;
+Supplied Supply::suppliedOf(std::size_t lane, supply::Handout handout) {
+  if (!handout.messages.empty()) {
+    lanes_[lane].took = clock_.now();
+    ++lanes_[lane].assignments;
+  }
+  Supplied supplied{std::move(handout)};
+  supplied.assignment.attachment = attachment_;
+  supplied.assignment.number = lanes_[lane].assignments;
+  supplied.assignment = arrived(std::move(supplied.assignment));
+  supplied.dry = supplied.messages.empty();
+  supplied.histories = extractPasts(supplied.messages);
+  return supplied;
 }
 
-std::vector<MessageHistory> Supply::extractPasts(std::span<const Message> messages) {
+std::vector<MessageHistory> Supply::extractPasts(std::span<const MessagePtr> messages) {
   std::vector<MessageHistory> histories;
   if (histories_.empty()) return histories;
-  for (const Message& message : messages)
-    if (auto history = histories_.extract(message.id)) histories.push_back(std::move(history.mapped()));
+  for (const MessagePtr& message : messages)
+    if (auto history = histories_.extract(message->id)) histories.push_back(std::move(history.mapped()));
   return histories;
 }
 
-std::vector<Message> Supply::begin(const Message& message) {
+std::vector<Message> Supply::begin(std::size_t lane, const Begin& begin) {
   const std::lock_guard lock(mutex_);
-  return order_->begin(message, clock_.now());
+  return order_->begin(lane, begin.place, begin.group, clock_.now());
 }
 
-Receipt Supply::acknowledge(std::size_t lane, const Acknowledge& done, bool alsoAtSource) {
+Reported Supply::report(std::size_t lane, Report report, bool readerTells) {
+  const supply::Report of = arrived(std::move(report.of));
   const std::lock_guard lock(mutex_);
-  for (const MessagePtr& message : done.settled) {
-    const bool isDropped = std::ranges::find(done.dropped, message->position) != done.dropped.end();
-    order_->finish(lane, *message, !isDropped, !alsoAtSource);
+  if (of.attachment != attachment_) return {};
+  for (const supply::Place place : of.unbegun) order_->giveBack(lane, place, clock_.now());
+  Reported reported;
+  reported.done.reserve(of.done.size());
+  for (const supply::Report::Done& done : of.done) {
+    supply::Finished finished = order_->finish(lane, done, !readerTells);
+    reported.done.push_back(std::move(finished.message));
+    reported.others.insert(reported.others.end(), finished.others.begin(), finished.others.end());
   }
-  for (const GroupId& group : done.unbegun) order_->giveBack(group, 1, clock_.now());
-  if (!done.unbegun.empty()) ready_->notifyAll();
-  if (alsoAtSource) {
-    std::vector<Message> stubs = stubsOf(done.settled);
-    toAcknowledge_.insert(toAcknowledge_.end(), std::move_iterator(stubs.begin()), std::move_iterator(stubs.end()));
-    toAcknowledge_.insert(toAcknowledge_.end(), done.others.begin(), done.others.end());
+  if (!of.parked.empty()) {
+    keep(std::move(report.histories));
+    order_->park(lane, of.parked, of.until);
   }
-  if ((alsoAtSource && !done.settled.empty()) || order_->mustBeReadAgain()) callReader(Call::atOnce);
-  if (done.releases) free(lane);
-  return {.hasSuccessors = order_->hasSuccessor(),
-          .readAgain = order_->mustBeReadAgain(),
-          .mayReadOn = order_->mayReadOn()};
-}
-
-void Supply::release(std::size_t lane) {
-  const std::lock_guard lock(mutex_);
-  free(lane);
-}
-
-void Supply::free(std::size_t lane) {
-  order_->release(lane);
-  callForLook();
-  wakeLane();
-}
-
-void Supply::park(std::size_t lane, Parked parked, BootTime until) {
-  const std::lock_guard lock(mutex_);
-  for (MessageHistory& history : parked.histories)
-    if (history.attempt || history.postponements.times > 0) histories_.insert_or_assign(history.id, history);
-  for (const GroupId& group : parked.unbegun) order_->giveBack(group, 1, clock_.now());
-  order_->park(lane, std::move(parked.messages), until, parked.suspects);
-  ready_->notifyAll();  // waiting lanes have to look at the time
+  if (of.releases) {
+    order_->release(lane);
+    callForLook();
+    wakeLane();
+  }
+  // Lanes that wait have to look at the time, and at a token that has come back.
+  if (!of.parked.empty() || !of.unbegun.empty()) ready_->notifyAll();
+  if (readerTells) {
+    for (std::vector<Message>& stubs : std::array{stubsOf(reported.done), reported.others})
+      toAcknowledge_.insert(toAcknowledge_.end(), std::move_iterator(stubs.begin()), std::move_iterator(stubs.end()));
+  }
+  if ((readerTells && !of.done.empty()) || order_->mustBeReadAgain()) callReader(Call::atOnce);
+  reported.receipt = {.hasSuccessors = order_->hasSuccessor(),
+                      .readAgain = order_->mustBeReadAgain(),
+                      .mayReadOn = order_->mayReadOn()};
+  return reported;
 }
 
 std::optional<BootTime> Supply::takeTurn(const TakeTurn& turn) {
@@ -191,7 +200,12 @@ void Supply::remember(std::vector<AttemptRecord> attempts) {
 
 void Supply::remember(std::vector<MessageHistory> histories) {
   const std::lock_guard lock(mutex_);
+  keep(std::move(histories));
+}
+
+void Supply::keep(std::vector<MessageHistory> histories) {
   for (MessageHistory& history : histories) {
+    if (!history.attempt && history.postponements.times == 0) continue;
     const MessageId id = history.id;
     histories_.insert_or_assign(id, std::move(history));
   }
@@ -202,14 +216,14 @@ void Supply::suspect(std::unordered_set<MessageId> ids, std::size_t unrecordedWi
   order_->suspect(std::move(ids), unrecordedWindow, window);
 }
 
-Assignment Supply::takeSuspects(std::size_t lane, std::size_t max) {
+Supplied Supply::takeSuspects(std::size_t lane, std::size_t max) {
   const std::lock_guard lock(mutex_);
-  return assignmentOf(lane, order_->takeSuspects(lane, max));
+  return suppliedOf(lane, order_->takeSuspects(lane, max));
 }
 
-Assignment Supply::takeNow(std::size_t lane, std::size_t max) {
+Supplied Supply::takeNow(std::size_t lane, std::size_t max) {
   const std::lock_guard lock(mutex_);
-  return assignmentOf(lane, order_->take(lane, max, clock_.now()));
+  return suppliedOf(lane, order_->take(lane, max, clock_.now()));
 }
 
 bool Supply::isReady() const {
@@ -263,6 +277,7 @@ void Supply::close(bool closed) {
 
 void Supply::clear() {
   const std::lock_guard lock(mutex_);
+  ++attachment_;
   order_->clear();
   toAcknowledge_.clear();
 }

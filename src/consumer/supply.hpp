@@ -16,6 +16,13 @@
 
 namespace tenure::consuming {
 
+/// The answer to a report, and the messages that are done by it.
+struct Reported {
+  Receipt receipt{};
+  std::vector<MessagePtr> done{};
+  std::vector<Message> others{};  // stubs of those that they stood for
+};
+
 /// Threads: each lane's calls from that lane's thread, the reader's from the reader's.
 class Supply {
  public:
@@ -25,17 +32,16 @@ class Supply {
   // Lanes.
 
   /// At once, for the lane that reads itself.
-  Assignment takeNow(std::size_t lane, std::size_t max);
+  Supplied takeNow(std::size_t lane, std::size_t max);
   bool isReady() const;
   /// Waits for a group until then, or until a stop.
-  Assignment take(std::size_t lane, std::size_t max, BootTime until, const std::stop_token& stop);
+  Supplied take(std::size_t lane, std::size_t max, BootTime until, const std::stop_token& stop);
   /// Takes more before the lane has begun all that it has; none if another lane might go without.
-  Assignment takeAhead(std::size_t lane, std::size_t max);
+  Supplied takeAhead(std::size_t lane, std::size_t max);
   /// A handler is about to start. Returns the other messages that its run stands for.
-  std::vector<Message> begin(const Message& message);
-  Receipt acknowledge(std::size_t lane, const Acknowledge& done, bool alsoAtSource);
-  void release(std::size_t lane);
-  void park(std::size_t lane, Parked parked, BootTime until);
+  std::vector<Message> begin(std::size_t lane, const Begin& begin);
+  /// One of another attachment is dropped. `readerTells`: the reader is to acknowledge what is done.
+  Reported report(std::size_t lane, Report report, bool readerTells);
   /// As WorkerContext's.
   std::optional<BootTime> takeTurn(const TakeTurn& turn);
   void reportProgress(std::size_t lane) noexcept { lanes_[lane].progress.store(clock_.now().time_since_epoch()); }
@@ -53,7 +59,7 @@ class Supply {
   void remember(std::vector<AttemptRecord> attempts);
   void remember(std::vector<MessageHistory> histories);
   void suspect(std::unordered_set<MessageId> ids, std::size_t unrecordedWindow, std::size_t window);
-  Assignment takeSuspects(std::size_t lane, std::size_t max);
+  Supplied takeSuspects(std::size_t lane, std::size_t max);
   /// Waiting, or in this lane's hands.
   bool hasSuspects(std::size_t lane) const;
   void trust();
@@ -107,14 +113,15 @@ class Supply {
     std::atomic<bool> excused = false;
     std::atomic<bool> rests = false;
     bool left = false;
+    std::uint64_t assignments = 0;  // that it got
     std::atomic<Duration> progress{};
   };
 
-  Assignment assignmentOf(std::size_t lane, supply::Assignment given);
-  std::vector<MessageHistory> extractPasts(std::span<const Message> messages);
+  Supplied suppliedOf(std::size_t lane, supply::Handout handout);
+  std::vector<MessageHistory> extractPasts(std::span<const MessagePtr> messages);
+  void keep(std::vector<MessageHistory> histories);
   enum class Call { whenItWaits, atOnce };
   void callReader(Call call);
-  void free(std::size_t lane);
   void callForLook();
   std::optional<BootTime> nextTurn(std::size_t lane) const;
   BootTime joinsAt(std::size_t lane) const;
@@ -134,6 +141,7 @@ class Supply {
   std::stop_source interrupt_;
   const std::unique_ptr<supply::IOrder> order_;
   std::vector<Lane> lanes_;
+  std::uint64_t attachment_ = 1;
   std::unordered_map<MessageId, MessageHistory> histories_;
   std::vector<Message> toAcknowledge_;
   std::atomic<bool> isLimited_ = false;

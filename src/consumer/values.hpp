@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -13,7 +12,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "consumer/supply/resequencer.hpp"
+#include "consumer/supply/assignment.hpp"
 #include "messages/headers.hpp"
 #include "tenure/consumer.hpp"
 #include "tenure/events.hpp"
@@ -116,42 +115,10 @@ class HeadOfLineBlock {
   std::unordered_map<MessageId, Stand> stands_;
 };
 
-/// A message as all parts of a lane hand it on: it never changes, and lives as long as a part holds it.
-class MessagePtr {
- public:
-  MessagePtr() = default;
-  MessagePtr(Message message, const supply::Standing& standing)
-      : held_(std::make_shared<const Held>(Held{std::move(message), standing})) {}
+using supply::MessagePtr;
+using supply::sealed;
+using supply::stubsOf;
 
-  const Message& operator*() const noexcept { return held_->message; }
-  const Message* operator->() const noexcept { return &held_->message; }
-  const supply::Standing& standing() const noexcept { return held_->standing; }
-  explicit operator bool() const noexcept { return held_ != nullptr; }
-  std::shared_ptr<const Message> shared() const noexcept { return {held_, &held_->message}; }
-  void reset() noexcept { held_.reset(); }
-  /// The same one.
-  friend bool operator==(const MessagePtr&, const MessagePtr&) = default;
-
- private:
-  struct Held {
-    Message message;
-    supply::Standing standing;
-  };
-
-  std::shared_ptr<const Held> held_;
-};
-inline MessagePtr sealed(Message message, const supply::Standing& standing = {}) {
-  return {std::move(message), standing};
-}
-
-/// Stubs of those messages that the source knows.
-inline std::vector<Message> stubsOf(std::span<const MessagePtr> all) {
-  std::vector<Message> stubs;
-  stubs.reserve(all.size());
-  for (const MessagePtr& message : all)
-    if (!message.standing().isKept) stubs.push_back(stubOf(*message));
-  return stubs;
-}
 inline std::vector<Message> stubsOf(std::span<const KeptMessage> all) {
   std::vector<Message> stubs;
   for (const KeptMessage& kept : all) stubs.push_back(stubOf(kept.message));
@@ -205,32 +172,16 @@ struct DeadLetterDraft {
   bool withoutBody = false;  // the store has refused to take it whole
 };
 
-/// Messages for a lane, and what it has to know about them.
-struct Assignment {
-  std::vector<Message> messages;
-  std::vector<supply::Standing> standings{};  // as Arrivals::standings
-  std::size_t startable = 0;                  // the first of them that may begin without being on record
+/// What a lane gets of the supply.
+struct Supplied : supply::Handout {
   std::vector<MessageHistory> histories{};
-  bool areCounted = false;                  // each start, by a rate limit
-  bool haveTokens = false;                  // for that
-  std::vector<MessageHeldBack> heldBack{};  // what others have to wait for
-  std::size_t suspects = 0;                 // the first of them may have killed a process
-  bool isScan = false;                      // the source was read as far as a predecessor can have gone
-  bool asked = true;                        // the source, or the scheduler, for more
-  bool dry = false;                         // and had none in the end
-  bool mayReadOn = true;                    // before the next one begins, for those that it may stand for
+  bool isScan = false;    // the source was read as far as a predecessor can have gone
+  bool asked = true;      // the source, or the scheduler, for more
+  bool dry = false;       // and had none in the end
+  bool mayReadOn = true;  // before the next one begins, for those that it may stand for
 };
 
-/// Messages that a lane gives back.
-struct Parked {
-  std::vector<Message> messages;            // all it had of the group, in order
-  std::vector<MessageHistory> histories{};  // of messages that have one
-  GroupId group{};
-  std::size_t suspects = 0;        // the first of them, which stay such in one line
-  std::vector<GroupId> unbegun{};  // groups of those whose tokens the scheduler has taken
-};
-
-/// The answer to an acknowledgement.
+/// The answer to a report.
 struct Receipt {
   bool hasSuccessors = false;  // in one line: they come at their places, so that what is in hand is to be given back
   bool readAgain = false;      // only the source has some of the next messages in full

@@ -83,9 +83,9 @@ class IWorkerContext : public IProgress {
   /// The state that earlier terms left, as this worker is to see it.
   virtual Result<ConsumerState> recall(const ConsumerName& consumer, WallTime now) = 0;
   /// Messages of the supply, waited for until a deadline.
-  virtual Result<Assignment> take(Take take) = 0;
-  /// Acknowledges committed messages, and tells the supply.
-  virtual Result<Receipt> acknowledge(const Acknowledge& done) = 0;
+  virtual Result<Supplied> take(Take take) = 0;
+  /// Tells the supply; and the source, where that is not the reader's.
+  virtual Result<Receipt> report(Report report) = 0;
   /// Whether this worker forgets old keys. The one line begins with that itself.
   virtual bool prunes() const noexcept { return false; }
   /// Before a transaction begins: waits until the other lanes let it.

@@ -8,10 +8,10 @@
 namespace tenure::consuming {
 
 /// Where tending fails, the next fetch does it again and tells the error.
-Result<void> Engine::Setting::acknowledge(const Acknowledge& done) const {
+Result<void> Engine::Setting::acknowledge(const Reported& reported) const {
   Result<void> acknowledged;
-  if (!shares) acknowledged = source.acknowledge(stubsOf(done.settled));
-  if (acknowledged && !shares && !done.others.empty()) acknowledged = source.acknowledge(done.others);
+  if (!shares) acknowledged = source.acknowledge(stubsOf(reported.done));
+  if (acknowledged && !shares && !reported.others.empty()) acknowledged = source.acknowledge(reported.others);
   if (acknowledged) static_cast<void>(source.tend());
   return acknowledged;
 }
@@ -42,19 +42,18 @@ Result<void> Engine::MainContext::attach() {
   return engine_.attach(term_);
 }
 
-Result<Assignment> Engine::MainContext::take(Take take) {
-  if (take.releases) supply_.release(mainWorker);
+Result<Supplied> Engine::MainContext::take(Take take) {
   const bool scans = !filled_;
   const Result<bool> hasRead = fill(take);
   if (!hasRead) return hasRead.error();
-  Assignment assignment = supply_.takeSuspects(mainWorker, take.max);
-  assignment.isScan = scans;
+  Supplied supplied = supply_.takeSuspects(mainWorker, take.max);
+  supplied.isScan = scans;
   if (scans) {
-    gatherSuspects(assignment, take.max);
-    assignment.asked = *hasRead;
-    return assignment;
+    gatherSuspects(supplied, take.max);
+    supplied.asked = *hasRead;
+    return supplied;
   }
-  if (!assignment.messages.empty() || !of_.isOneLine()) return assignment;
+  if (!supplied.messages.empty() || !of_.isOneLine()) return supplied;
   return takeOfOneLine(take);
 }
 
@@ -70,33 +69,30 @@ Result<bool> Engine::MainContext::fill(const Take& take) {
 }
 
 /// All of them are named as long as one is left, also those that are given one by one, as they may have successors.
-void Engine::MainContext::gatherSuspects(Assignment& assignment, std::size_t max) {
-  while (assignment.messages.size() < max || of_.isOneLine()) {
-    Assignment more = supply_.takeSuspects(mainWorker, max);
+void Engine::MainContext::gatherSuspects(Supplied& supplied, std::size_t max) {
+  while (supplied.messages.size() < max || of_.isOneLine()) {
+    Supplied more = supply_.takeSuspects(mainWorker, max);
     if (more.messages.empty()) break;
-    assignment.suspects += more.suspects;
-    assignment.messages.insert(assignment.messages.end(), std::move_iterator(more.messages.begin()),
-                               std::move_iterator(more.messages.end()));
-    assignment.standings.insert(assignment.standings.end(), more.standings.begin(), more.standings.end());
-    assignment.histories.insert(assignment.histories.end(), std::move_iterator(more.histories.begin()),
-                                std::move_iterator(more.histories.end()));
+    for (const MessagePtr& message : more.messages) supplied.add(message, true);
+    supplied.assignment.number = more.assignment.number;
+    supplied.histories.insert(supplied.histories.end(), std::move_iterator(more.histories.begin()),
+                              std::move_iterator(more.histories.end()));
   }
 }
 
 /// Where requests coalesce, the source is read on in any case: the head stands for what comes until it begins.
-Result<Assignment> Engine::MainContext::takeOfOneLine(const Take& take) {
+Result<Supplied> Engine::MainContext::takeOfOneLine(const Take& take) {
   const bool isReady = supply_.isReady();
-  Assignment assignment;
   bool isDry = false;
   if (!isReady || (of_.options.coalesce == Coalesce::byKey && supply_.mayReadOn())) {
     const Result<bool> read = this->read(take, isReady ? onlyLook : take.until);
     if (!read) return read.error();
     isDry = *read;
   }
-  assignment = supply_.takeNow(mainWorker, take.max);
-  assignment.dry = isDry;
-  assignment.mayReadOn = supply_.mayReadOn();
-  return assignment;
+  Supplied supplied = supply_.takeNow(mainWorker, take.max);
+  supplied.dry = isDry;
+  supplied.mayReadOn = supply_.mayReadOn();
+  return supplied;
 }
 
 /// True: the source had no message.
@@ -111,10 +107,12 @@ Result<bool> Engine::MainContext::read(const Take& take, BootTime until) {
   return isDry;
 }
 
-Result<Receipt> Engine::MainContext::acknowledge(const Acknowledge& done) {
-  engine_.reading_->settled(done.settled);
-  const Result<void> acknowledged = done.settled.empty() ? Result<void>{} : of_.acknowledge(done);
-  return acknowledged ? Result<Receipt>(supply_.acknowledge(mainWorker, done, false)) : acknowledged.error();
+/// What the source could not be told of it delivers again, when it is attached anew.
+Result<Receipt> Engine::MainContext::report(Report report) {
+  const Reported reported = supply_.report(mainWorker, std::move(report), false);
+  engine_.reading_->settled(reported.done);
+  const Result<void> acknowledged = reported.done.empty() ? Result<void>{} : of_.acknowledge(reported);
+  return acknowledged ? Result<Receipt>(reported.receipt) : acknowledged.error();
 }
 
 // --- a lane's
@@ -125,16 +123,15 @@ Result<ConsumerState> Engine::LaneContext::recall(const ConsumerName& consumer, 
   return ConsumerState{.inWork = *std::move(left)};
 }
 
-Result<Assignment> Engine::LaneContext::take(Take take) {
-  if (take.releases) supply_.release(number_);
+Result<Supplied> Engine::LaneContext::take(Take take) {
   if (take.ahead) return supply_.takeAhead(number_, take.max);
   return supply_.take(number_, take.max, take.until, stopToken());
 }
 
-/// The reader tells the source.
-Result<Receipt> Engine::LaneContext::acknowledge(const Acknowledge& done) {
-  if (engine_.reading_->settled(done.settled)) supply_.callReader();
-  return supply_.acknowledge(number_, done, !engine_.setting_.shares);
+Result<Receipt> Engine::LaneContext::report(Report report) {
+  const Reported reported = supply_.report(number_, std::move(report), !engine_.setting_.shares);
+  if (engine_.reading_->settled(reported.done)) supply_.callReader();
+  return reported.receipt;
 }
 
 }  // namespace tenure::consuming

@@ -23,17 +23,17 @@ class Engine::MainContext final : public IWorkerContext {
   Result<ConsumerState> recall(const ConsumerName& consumer, WallTime now) override;
   Result<QueueIdentity> identity() override { return of_.identity(stopToken()); }
   Result<void> attach() override;
-  Result<Assignment> take(Take take) override;
+  Result<Supplied> take(Take take) override;
   bool takeStoresFault() noexcept override { return engine_.reading_->takeStoresFault(); }
   Result<void> tend() override { return of_.source.tend(); }
-  Result<Receipt> acknowledge(const Acknowledge& done) override;
+  Result<Receipt> report(Report report) override;
   void detach() noexcept override { of_.source.detach(); }
   void limitAnswers(AnswerTimer* own) noexcept override { of_.source.limitAnswers(own); }
 
  private:
   Result<bool> fill(const Take& take);
-  void gatherSuspects(Assignment& assignment, std::size_t max);
-  Result<Assignment> takeOfOneLine(const Take& take);
+  void gatherSuspects(Supplied& supplied, std::size_t max);
+  Result<Supplied> takeOfOneLine(const Take& take);
   Result<bool> read(const Take& take, BootTime until);
 
   Engine& engine_;
@@ -55,8 +55,8 @@ class Engine::LaneContext final : public IWorkerContext, public IAccessWatch {
   void reportProgress() noexcept override { supply_.reportProgress(number_); }
   std::size_t lane() const noexcept override { return number_; }
   Result<ConsumerState> recall(const ConsumerName& consumer, WallTime now) override;
-  Result<Assignment> take(Take take) override;
-  Result<Receipt> acknowledge(const Acknowledge& done) override;
+  Result<Supplied> take(Take take) override;
+  Result<Receipt> report(Report report) override;
   bool prunes() const noexcept override { return number_ == 1; }
   LaneTurns::Hold enter(Company company) override {
     return engine_.isSerialized_ ? LaneTurns::Hold{} : engine_.turns_.enter(company, *this);

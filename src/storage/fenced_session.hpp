@@ -53,7 +53,7 @@ class FencedSession final : public IFencedStore {
   Result<InWork> inWorkOf(const ConsumerName& consumer, std::size_t lane) override;
   Result<std::vector<NumberedGroup>> openGroups(const ConsumerName& consumer) override;
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override;
-  void expect(std::span<const Message> messages) override { lookahead_.expect(messages); }
+  void expect(std::vector<MessageId> ids) override { lookahead_.expect(std::move(ids)); }
   std::size_t maxBatch() const noexcept override { return driver_->limits().maxBatch; }
   Result<std::optional<WallTime>> clock() override { return driver_->clock(); }
   std::optional<std::chrono::hours> keepsIdsFor() const noexcept override { return driver_->limits().keepsIdsFor; }

@@ -13,8 +13,8 @@ constexpr std::size_t pessimisticFor = 256;
 
 }  // namespace
 
-void Lookahead::expect(std::span<const Message> messages) {
-  for (const Message& message : messages) expected_.push_back(message.id);
+void Lookahead::expect(std::vector<MessageId> ids) {
+  expected_.insert(expected_.end(), std::move_iterator(ids.begin()), std::move_iterator(ids.end()));
   if (expected_.size() <= furthest) return;
   const auto tooMany = static_cast<std::ptrdiff_t>(expected_.size() - furthest);
   expected_.erase(expected_.begin(), expected_.begin() + tooMany);

@@ -21,7 +21,7 @@ class Lookahead {
   explicit Lookahead(bool looksAreDear = false) : looksAreDear_(looksAreDear) {}
 
   /// The messages come after all that were expected before.
-  void expect(std::span<const Message> messages);
+  void expect(std::vector<MessageId> ids);
   /// Messages that were taken come next all the same.
   void expectAgain(std::span<const MessageId> ids);
   bool expects(const MessageId& id) const;

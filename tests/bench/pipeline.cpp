@@ -95,8 +95,8 @@ Seconds dispatcher(std::size_t count) {
     dispatcher.receive(std::move(messages));
     const BootTime now = BootClock::now();
     while (dispatcher.window() > 0) {
-      const supply::Dispatcher::Assignment taken = dispatcher.take(1, 64, now);
-      dispatcher.acknowledge(1, taken.messages);
+      const supply::Handout taken = dispatcher.take(1, 64, now);
+      for (const supply::Item& item : taken.assignment.items) dispatcher.finish(1, {item.place});
       dispatcher.release(1);
     }
   });

@@ -30,7 +30,7 @@ class ForwardingStore : public IFencedStore {
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override {
     return inner_.known(consumer, messages);
   }
-  void expect(std::span<const Message> messages) override { inner_.expect(messages); }
+  void expect(std::vector<MessageId> ids) override { inner_.expect(std::move(ids)); }
   std::size_t maxBatch() const noexcept override { return inner_.maxBatch(); }
   Result<std::optional<WallTime>> clock() override { return inner_.clock(); }
   std::optional<std::chrono::hours> keepsIdsFor() const noexcept override { return inner_.keepsIdsFor(); }

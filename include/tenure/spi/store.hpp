@@ -318,7 +318,7 @@ class IFencedStore {
 
   /// Announces the next messages, in their order: a store for which each question is a round trip may look all of them
   /// up at once, or take them for new until the commit, which finds out (Errc::transactionConflict).
-  virtual void expect(std::span<const Message> messages) { static_cast<void>(messages); }
+  virtual void expect(std::vector<MessageId> ids) { static_cast<void>(ids); }
 
   /// How many messages, each with a mark before it, one transaction takes well; a consumer makes no larger batches.
   virtual std::size_t maxBatch() const noexcept { return 4096; }

@@ -28,7 +28,7 @@ void Dispatcher::trust() {
   intake_.trust();
 }
 
-Dispatcher::Assignment Dispatcher::takeSuspects(std::size_t lane, std::size_t max) {
+Handout Dispatcher::takeSuspects(std::size_t lane, std::size_t max) {
   std::vector<Entry> entries;
   const auto ends = [this](const Message& message) { return intake_.mayLeaveSuccessor(message); };
   while (entries.size() < max && !suspects_.empty() && !mustBeReadAgain()) {
@@ -42,55 +42,51 @@ Dispatcher::Assignment Dispatcher::takeSuspects(std::size_t lane, std::size_t ma
     scheduler_.takeUpTo(*suspect.line, suspect.number, lane, ends, entries);
     // The line may be gone at the next call.
     if (!scheduler_.isNext(*suspect.line, suspect.number, lane)) suspects_.pop_front();
-    if (ends(entries.back().message)) break;
+    if (ends(*entries.back().message)) break;
   }
-  Assignment assignment;
-  assignment.areCounted = scheduler_.limitsAnything();
-  assignment.suspects = entries.size();
-  give(std::move(entries), assignment);
-  return assignment;
+  Handout handout{.areCounted = scheduler_.limitsAnything()};
+  give(std::move(entries), handout, true);
+  return handout;
 }
 
-Dispatcher::Assignment Dispatcher::take(std::size_t lane, std::size_t max, BootTime now) {
-  Assignment assignment;
-  assignment.areCounted = assignment.haveTokens = scheduler_.limitsAnything();
-  if (mustBeReadAgain()) return assignment;
+Handout Dispatcher::take(std::size_t lane, std::size_t max, BootTime now) {
+  Handout handout;
+  handout.areCounted = handout.haveTokens = scheduler_.limitsAnything();
+  if (mustBeReadAgain()) return handout;
   GroupScheduler::Turn turn =
       scheduler_.take(lane, max, now, [this](const Message& message) { return intake_.mayLeaveSuccessor(message); });
-  assignment.heldBack = std::move(turn.heldBack);
-  give(std::move(turn.entries), assignment);
-  return assignment;
+  handout.heldBack = std::move(turn.heldBack);
+  give(std::move(turn.entries), handout);
+  return handout;
 }
 
-Dispatcher::Assignment Dispatcher::sweep(std::size_t lane, std::size_t max, BootTime now) {
-  Assignment assignment;
-  if (!mustBeReadAgain()) give(scheduler_.sweep(lane, max, now), assignment);
-  return assignment;
+Handout Dispatcher::sweep(std::size_t lane, std::size_t max, BootTime now) {
+  Handout handout;
+  if (!mustBeReadAgain()) give(scheduler_.sweep(lane, max, now), handout);
+  return handout;
 }
 
-void Dispatcher::give(std::vector<Entry> entries, Assignment& assignment) const {
-  assignment.messages.reserve(entries.size());
-  for (Entry& entry : entries) {
-    if (intake_.isInFront(entry) && assignment.startable == assignment.messages.size()) ++assignment.startable;
-    assignment.messages.push_back(std::move(entry.message));
-    assignment.standings.push_back(entry.standing);
+void Dispatcher::give(std::vector<Entry> entries, Handout& to, bool areSuspects) const {
+  to.messages.reserve(entries.size());
+  for (const Entry& entry : entries) {
+    if (intake_.isInFront(entry) && to.startable == to.messages.size()) ++to.startable;
+    to.add(entry.message, areSuspects || entry.isAlone);
   }
 }
 
-void Dispatcher::acknowledge(std::size_t lane, std::span<const Message> messages, bool sourceKnows,
-                             std::span<const std::int64_t> dropped) {
-  for (const Message& message : messages)
-    finish(lane, message, std::ranges::find(dropped, message.position) == dropped.end(), sourceKnows);
-}
-
-void Dispatcher::finish(std::size_t lane, const Message& message, bool hadRun, bool sourceKnows) {
-  const GroupScheduler::Held done = scheduler_.finish(lane);
-  if (done.standing.isKept) return;  // a kept message is not in the window
-  std::optional<Message> successor = intake_.leave(done.number, message, hadRun, sourceKnows);
-  if (!successor) return;
-  // Under its number: the window has one of them at a time. A successor meets it where the source has it.
-  if (intake_.suspectsAny()) suspects_.push_front({done.line, done.number});
-  scheduler_.addFirst(*done.line, {done.number, *std::move(successor), true});
+Finished Dispatcher::finish(std::size_t lane, const Report::Done& done, bool sourceKnows) {
+  GroupScheduler::Held held = scheduler_.finish(lane);
+  MessagePtr& message = held.entry.message;
+  TENURE_ASSERT(message.place() == done.place);
+  if (held.entry.isKept()) return {std::move(message)};  // it is not in the window
+  const Window::Number number = held.entry.number;
+  Intake::Left left = intake_.leave(number, *message, done.hadRun, sourceKnows);
+  if (left.successor) {
+    // Under its number: the window has one of them at a time. A successor meets it where the source has it.
+    if (intake_.suspectsAny()) suspects_.push_front({held.line, number});
+    scheduler_.addFirst(*held.line, {number, *std::move(left.successor), true});
+  }
+  return {std::move(message), std::move(left.others)};
 }
 
 }  // namespace tenure::supply

@@ -1,13 +1,14 @@
 /// Gives each lane its assignment of the messages that wait: within a group in order and one lane at a time, across
 /// groups whatever is ready. Pure.
 ///
-///     receive ─► intake ─► scheduler ─► take(lane) ─► acknowledge ─► release
+///     receive ─► intake ─► scheduler ─► take(lane) ─► finish ─► release
 ///                  ▲                        │              └ a successor: back to the front of its line
 ///                  └── clear, confirm       └► park: back to its line
 ///
 /// The intake (intake.hpp) knows which messages are not done, which others they stand for and which are suspect; the
 /// scheduler (group_scheduler.hpp) knows which are next. The dispatcher joins the two: until all suspects of a
-/// predecessor are done, only they are handed out, in source order.
+/// predecessor are done, only they are handed out, in source order. A message that is given back as a suspect comes
+/// alone as well; the others of its group wait behind it, and other groups go on.
 ///
 /// With a coalescer one message may stand for others, which take no place here. Messages without a group that have a
 /// key in common are one line then. A message that stands for others is the last of its lane's assignment: when it is
@@ -31,7 +32,6 @@ namespace tenure::supply {
 class Dispatcher final : public IOrder {
  public:
   using Limits = Intake::Limits;
-  using Assignment = supply::Assignment;
 
   Dispatcher(const Limits& limits, std::size_t lanes, std::optional<Coalescer> coalescer = std::nullopt)
       : intake_(limits, std::move(coalescer)), scheduler_(lanes, intake_.coalesces()) {}
@@ -57,26 +57,25 @@ class Dispatcher final : public IOrder {
   bool mustReadOn() const noexcept override { return intake_.suspectsAny() && !isDry_ && room() > 0; }
   bool hasSuspects() const noexcept override { return !suspects_.empty(); }
   void trust() override;
-  Assignment takeSuspects(std::size_t lane, std::size_t max) override;
+  Handout takeSuspects(std::size_t lane, std::size_t max) override;
 
   /// Up to `max` messages of one group; none when no group is ready.
-  Assignment take(std::size_t lane, std::size_t max, BootTime now) override;
-  Assignment sweep(std::size_t lane, std::size_t max, BootTime now) override;
-  std::vector<Message> begin(const Message& message, BootTime = {}) override { return intake_.begin(message); }
-  /// The first that the lane holds are done; their groups wait for release(). Those at the `dropped` positions had no
-  /// run.
-  void acknowledge(std::size_t lane, std::span<const Message> messages, bool sourceKnows = true,
-                   std::span<const std::int64_t> dropped = {});
-  void finish(std::size_t lane, const Message& message, bool hadRun, bool sourceKnows) override;
+  Handout take(std::size_t lane, std::size_t max, BootTime now) override;
+  Handout sweep(std::size_t lane, std::size_t max, BootTime now) override;
+  std::vector<Message> begin(std::size_t lane, Place place, const GroupId&, BootTime) override {
+    const Message* message = scheduler_.held(lane, place);
+    return message != nullptr ? intake_.begin(*message) : std::vector<Message>{};
+  }
+  Finished finish(std::size_t lane, const Report::Done& done, bool sourceKnows = true) override;
   void release(std::size_t lane) override { scheduler_.release(lane); }
-  void park(std::size_t lane, std::vector<Message> messages, BootTime until, std::size_t = 0) override {
-    scheduler_.park(lane, std::move(messages), until);
+  void park(std::size_t lane, std::span<const Item> items, BootTime until) override {
+    scheduler_.park(lane, items, until);
   }
   BootTime takeTurn(const GroupId& group, bool isSuspect, BootTime now) override {
     return isSuspect ? scheduler_.takeSuspectsTurn(group, now) : scheduler_.takeTurn(group, now);
   }
-  void giveBack(const GroupId& group, std::size_t tokens, BootTime now) override {
-    scheduler_.giveBack(group, tokens, now);
+  void giveBack(std::size_t lane, Place place, BootTime now) override {
+    if (const Message* message = scheduler_.held(lane, place)) scheduler_.giveBack(message->group, 1, now);
   }
   bool holds(std::size_t lane) const noexcept override { return scheduler_.holds(lane); }
   bool isReady(BootTime now) const noexcept override { return !mustBeReadAgain() && scheduler_.isReady(now); }
@@ -89,7 +88,7 @@ class Dispatcher final : public IOrder {
     Window::Number number;
   };
 
-  void give(std::vector<Entry> entries, Assignment& assignment) const;
+  void give(std::vector<Entry> entries, Handout& to, bool areSuspects = false) const;
 
   Intake intake_;
   GroupScheduler scheduler_;

@@ -1,6 +1,7 @@
 #include "consumer/supply/group_scheduler.hpp"
 
 #include <algorithm>
+#include <functional>
 
 #include "base/assert.hpp"
 
@@ -23,13 +24,14 @@ void GroupScheduler::SourceOrder::remove(Number number) noexcept {
 // --- what waits
 
 GroupScheduler::Line& GroupScheduler::add(const std::string& name, Entry entry) {
-  Line& line = lineNamed(name, entry.message.group.value);
+  Line& line = lineNamed(name, entry.message->group.value);
   ++waiting_;
-  waitingBytes_ += entry.message.body.size();
-  if (!rests_.empty()) restAgain(line, entry.message.id);
-  if (!entry.standing.isKept) {
+  waitingBytes_ += entry.message->body.size();
+  if (!rests_.empty()) restAgain(line, entry.message->id);
+  if (!alone_.empty()) entry.isAlone = alone_.erase(entry.message->id) > 0;
+  if (!entry.isKept()) {
     order_.add(entry.number, line);
-    copies_.add(Copies::hashOf(entry.message.id), entry.number);
+    copies_.add(Copies::hashOf(entry.message->id), entry.number);
   }
   line.waiting.push_back(std::move(entry));
   if (line.waits) ++resting_;
@@ -39,8 +41,8 @@ GroupScheduler::Line& GroupScheduler::add(const std::string& name, Entry entry) 
 
 void GroupScheduler::addFirst(Line& line, Entry entry) {
   ++waiting_;
-  waitingBytes_ += entry.message.body.size();
-  if (!entry.standing.isKept) order_.add(entry.number, line);
+  waitingBytes_ += entry.message->body.size();
+  if (!entry.isKept()) order_.add(entry.number, line);
   line.waiting.push_front(std::move(entry));
 }
 
@@ -52,10 +54,18 @@ void GroupScheduler::restAgain(Line& line, const MessageId& id) {
   wait(line, rest.mapped(), parked_);
 }
 
+void GroupScheduler::remember(const Entry& entry) {
+  if (entry.isAlone) alone_.insert(entry.message->id);
+}
+
 void GroupScheduler::clear() {
   for (const auto& [until, line] : parked_)
-    if (!line->waiting.empty()) rests_.insert_or_assign(line->waiting.front().message.id, until);
-  for (Lane& lane : lanes_) lane = {};
+    if (!line->waiting.empty()) rests_.insert_or_assign(line->waiting.front().message->id, until);
+  for (const Line& line : lines_) std::ranges::for_each(line.waiting, [this](const Entry& each) { remember(each); });
+  for (Lane& lane : lanes_) {
+    for (const Held& each : lane.held) remember(each.entry);
+    lane = {};
+  }
   lines_.clear();
   byName_.clear();
   ready_.clear();
@@ -122,8 +132,9 @@ GroupScheduler::Turn GroupScheduler::take(std::size_t lane, std::size_t max, Boo
   resume(parked_, now);
   resume(heldBack_, now);
   Turn turn;
-  while (turn.entries.empty() && !ready_.empty()) {
-    Line& line = *ready_.front();
+  for (auto next = ready_.begin(); turn.entries.empty() && next != ready_.end();) {
+    Line& line = **next++;
+    if (line.waiting.front().isAlone && holds(lane)) continue;
     unlist(line);
     const GroupId group{line.group};
     if (isBehindCopy(line, lane)) {
@@ -137,7 +148,8 @@ GroupScheduler::Turn GroupScheduler::take(std::size_t lane, std::size_t max, Boo
       }
       throttle_.went(group, now);
       handOut(line, lane, turn.entries);
-      if (endsTurn(turn.entries.back().message)) break;
+      const bool isLast = turn.entries.back().isAlone || (!line.waiting.empty() && line.waiting.front().isAlone);
+      if (isLast || endsTurn(*turn.entries.back().message)) break;
     }
   }
   return turn;
@@ -153,7 +165,8 @@ std::vector<Entry> GroupScheduler::sweep(std::size_t lane, std::size_t max, Boot
     Line* line = order_[number];
     if (line == nullptr) continue;
     --steps;
-    if (!isFreeFor(*line, lane) || line->waiting.front().number != number || isBehindCopy(*line, lane)) continue;
+    const Entry& first = line->waiting.front();
+    if (!isFreeFor(*line, lane) || first.number != number || first.isAlone || isBehindCopy(*line, lane)) continue;
     unlist(*line);
     handOut(*line, lane, entries);
   }
@@ -173,11 +186,11 @@ void GroupScheduler::takeUpTo(Line& line, Number number, std::size_t lane, const
                               std::vector<Entry>& to) {
   unlist(line);
   do handOut(line, lane, to);
-  while (isNext(line, number, lane) && !endsTurn(to.back().message));
+  while (isNext(line, number, lane) && !endsTurn(*to.back().message));
 }
 
 void GroupScheduler::holdBack(Line& line, BootTime until, BootTime now, Turn& turn) {
-  const Message& next = line.waiting.front().message;
+  const Message& next = *line.waiting.front().message;
   if (std::exchange(line.told, next.id) != next.id)
     turn.heldBack.push_back(
         {next.id.value, next.group.value, std::chrono::ceil<std::chrono::milliseconds>(until - now)});
@@ -187,10 +200,10 @@ void GroupScheduler::holdBack(Line& line, BootTime until, BootTime now, Turn& tu
 /// A copy in the same line as the first message comes behind it anyway, so it need not wait.
 bool GroupScheduler::isBehindCopy(const Line& line, std::size_t lane) const {
   const Entry& next = line.waiting.front();
-  const auto before = copies_.before(next.message.id, next.number);
-  if (next.isSuccessor || next.standing.isKept || !before) return false;
+  const auto before = copies_.before(next.message->id, next.number);
+  if (next.isSuccessor || next.isKept() || !before) return false;
   const auto& held = lanes_[lane].held;
-  const auto first = std::ranges::find(held, *before, &Held::number);
+  const auto first = std::ranges::find(held, *before, [](const Held& each) { return each.entry.number; });
   return first == held.end() || first->line != &line;
 }
 
@@ -200,8 +213,8 @@ void GroupScheduler::waitForCopy(Line& line) {
 }
 
 void GroupScheduler::letCopyGo(const Held& done) {
-  if (done.isSuccessor || done.standing.isKept) return;
-  const auto next = copies_.remove(done.id, done.number);
+  if (done.entry.isSuccessor || done.entry.isKept()) return;
+  const auto next = copies_.remove(done.id, done.entry.number);
   if (!next) return;
   if (const auto line = behindCopies_.extract(*next)) wake(*line.mapped());
 }
@@ -210,12 +223,11 @@ void GroupScheduler::letCopyGo(const Held& done) {
 void GroupScheduler::handOut(Line& line, std::size_t lane, std::vector<Entry>& to) {
   Entry& next = line.waiting.front();
   line.lane = lane;
-  lanes_[lane].held.push_back(
-      {next.number, next.message.position, &line, next.isSuccessor, Copies::hashOf(next.message.id), next.standing});
+  lanes_[lane].held.push_back({next, &line, Copies::hashOf(next.message->id)});
   ++line.held;
   --waiting_;
-  waitingBytes_ -= next.message.body.size();
-  if (!next.standing.isKept) order_.remove(next.number);
+  waitingBytes_ -= next.message->body.size();
+  if (!next.isKept()) order_.remove(next.number);
   to.push_back(std::move(next));
   line.waiting.pop_front();
 }
@@ -223,7 +235,7 @@ void GroupScheduler::handOut(Line& line, std::size_t lane, std::vector<Entry>& t
 GroupScheduler::Held GroupScheduler::finish(std::size_t lane) {
   Lane& at = lanes_[lane];
   TENURE_ASSERT(!at.held.empty());
-  const Held done = at.held.front();
+  Held done = std::move(at.held.front());
   at.held.pop_front();
   --done.line->held;
   ++done.line->unreleased;
@@ -241,23 +253,29 @@ void GroupScheduler::release(std::size_t lane) {
   lanes_[lane].unreleased.clear();
 }
 
-void GroupScheduler::park(std::size_t lane, std::vector<Message> messages, BootTime until) {
+void GroupScheduler::park(std::size_t lane, std::span<const Item> items, BootTime until) {
   auto& held = lanes_[lane].held;
-  const Message& head = messages.front();
-  const auto first = std::ranges::find_if(held, [&](const Held& each) {
-    return head.group.value.empty() ? each.position == head.position : each.line->group == head.group.value;
-  });
+  const auto placeOf = [](const Held& each) { return each.entry.message.place(); };
+  const auto first = std::ranges::find(held, items.front().place, placeOf);
   TENURE_ASSERT(first != held.end());
   Line& line = *first->line;
-  std::vector<Held> back;
-  for (const Held& each : held)
-    if (each.line == &line) back.push_back(each);
-  TENURE_ASSERT(back.size() == messages.size());
-  std::erase_if(held, [&](const Held& each) { return each.line == &line; });
-  for (std::size_t i = messages.size(); i-- > 0;)
-    addFirst(line, {back[i].number, std::move(messages[i]), back[i].isSuccessor, back[i].standing});
+  const auto isOfLine = [&](const Held& each) { return each.line == &line; };
+  const auto others = std::ranges::stable_partition(held, std::not_fn(isOfLine));
+  TENURE_ASSERT(std::ranges::equal(others, items, {}, placeOf, &Item::place));
+  for (std::size_t i = items.size(); i-- > 0;) {
+    Entry& entry = others[static_cast<std::ptrdiff_t>(i)].entry;
+    entry.isAlone = items[i].isAlone;
+    addFirst(line, std::move(entry));
+  }
+  held.erase(others.begin(), others.end());
   line.held = 0;
   wait(line, until, parked_);
+}
+
+const Message* GroupScheduler::held(std::size_t lane, Place place) const {
+  const auto placeOf = [](const Held& each) { return each.entry.message.place(); };
+  const auto found = std::ranges::find(lanes_[lane].held, place, placeOf);
+  return found == lanes_[lane].held.end() ? nullptr : &*found->entry.message;
 }
 
 // --- limits, and lines that wait for a time

@@ -30,12 +30,14 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
-#include "consumer/supply/resequencer.hpp"
+#include "consumer/supply/assignment.hpp"
 #include "consumer/supply/throttle.hpp"
 #include "consumer/supply/window.hpp"
 #include "tenure/consumer_events.hpp"
@@ -93,9 +95,11 @@ class Copies {
 /// A message that was received, under its number.
 struct Entry {
   Window::Number number = 0;
-  Message message{};
+  MessagePtr message{};
   bool isSuccessor = false;  // of the one that had the number
-  Standing standing{};
+  bool isAlone = false;      // it is handed out alone, to a lane that holds nothing else
+
+  bool isKept() const noexcept { return message.standing().isKept; }
 };
 
 class GroupScheduler {
@@ -107,14 +111,11 @@ class GroupScheduler {
     std::vector<Entry> entries;
     std::vector<MessageHeldBack> heldBack{};  // each message once
   };
-  /// A message that a lane holds, as far as the scheduler has to know it.
+  /// A message that a lane holds.
   struct Held {
-    Number number;
-    std::int64_t position;
+    Entry entry;
     Line* line;
-    bool isSuccessor;
     Copies::Hash id;
-    Standing standing;
   };
   /// Nothing more is given to the lane behind this message.
   using EndsTurn = std::function<bool(const Message&)>;
@@ -126,7 +127,7 @@ class GroupScheduler {
   Line& add(const std::string& name, Entry entry);
   /// Waits in front of it.
   void addFirst(Line& line, Entry entry);
-  /// Up to `max` messages of one line; none when no line is ready.
+  /// Up to `max` messages of one line; none when no line is ready, or what is ready is to be alone.
   Turn take(std::size_t lane, std::size_t max, BootTime now, const EndsTurn& endsTurn);
   /// Up to `max` messages of ready lines, and of those that the lane has already, the oldest first; none
   /// where a rate limit counts.
@@ -140,9 +141,10 @@ class GroupScheduler {
   Held finish(std::size_t lane);
   /// Frees lines of which the lane holds nothing any more.
   void release(std::size_t lane);
-  /// All that the lane holds of their line is back in its place, and the line waits until then. Of a message without a
-  /// line there is only the one.
-  void park(std::size_t lane, std::vector<Message> messages, BootTime until);
+  /// All that the lane holds of their line is back in its place, and the line waits until then.
+  void park(std::size_t lane, std::span<const Item> items, BootTime until);
+  /// Nullptr: the lane does not hold it.
+  const Message* held(std::size_t lane, Place place) const;
   bool holds(std::size_t lane) const noexcept { return !lanes_[lane].held.empty(); }
 
   void beginLook();
@@ -171,7 +173,7 @@ class GroupScheduler {
   std::size_t waiting() const noexcept { return waiting_; }
   std::size_t moving() const noexcept { return waiting_ - resting_; }
   std::size_t waitingBytes() const noexcept { return waitingBytes_; }
-  /// Forgets all messages, but not until when they wait.
+  /// Forgets all messages, but not until when they wait and which are to be alone.
   void clear();
 
   struct Line {
@@ -218,6 +220,7 @@ class GroupScheduler {
   void letCopyGo(const Held& done);
   void handOut(Line& line, std::size_t lane, std::vector<Entry>& to);
   void restAgain(Line& line, const MessageId& id);
+  void remember(const Entry& entry);
   void forgetIfIdle(Line& line);
   void makeReady(Line& line);
   bool isFreeFor(const Line& line, std::size_t lane) const noexcept;
@@ -243,7 +246,8 @@ class GroupScheduler {
   Waits heldBack_;
   Copies copies_;
   std::unordered_map<Number, Line*> behindCopies_;  // by the number of the line's first message
-  std::unordered_map<MessageId, BootTime> rests_;   // until when parked messages wait that clear() forgot
+  std::unordered_map<MessageId, BootTime> rests_;   // until when parked messages wait that clear() forgot,
+  std::unordered_set<MessageId> alone_;             // and which of those that it forgot are to be alone
   Throttle throttle_;
   std::size_t waiting_ = 0;
   std::size_t resting_ = 0;  // messages in lines that are parked, held back, or behind a copy

@@ -24,8 +24,7 @@ std::vector<Intake::Received> Intake::receive(Arrivals arrivals) {
     Received& next = received.emplace_back();
     next.place = coalescer_ ? coalescer_->placeOf(message) : message.group.value;
     next.entry = {.number = standing.isKept ? window_.last() : window_.add(),
-                  .message = std::move(message),
-                  .standing = standing};
+                  .message = sealed(std::move(message), standing, ++places_)};
     next.isSuspect = isSuspect(next.entry);
   }
   return received;
@@ -57,8 +56,8 @@ void Intake::suspect(std::unordered_set<MessageId> ids, std::size_t unrecordedWi
 
 /// Kept messages whose turn had come are suspect together with the front.
 bool Intake::isSuspect(const Entry& entry) const {
-  if (entry.standing.isKept ? suspectFront_ > 0 : window_.isAmongFirst(suspectFront_, entry.number)) return true;
-  return !suspectIds_.empty() && suspectIds_.contains(entry.message.id);
+  if (entry.isKept() ? suspectFront_ > 0 : window_.isAmongFirst(suspectFront_, entry.number)) return true;
+  return !suspectIds_.empty() && suspectIds_.contains(entry.message->id);
 }
 
 void Intake::trust() {
@@ -72,25 +71,23 @@ std::vector<Message> Intake::begin(const Message& message) {
   return coalescer_->others(message);
 }
 
-std::optional<Message> Intake::leave(Number number, const Message& message, bool hadRun, bool sourceKnows) {
-  std::optional<Message> successor;
-  std::size_t others = 0;  // that it stood for
+Intake::Left Intake::leave(Number number, const Message& message, bool hadRun, bool sourceKnows) {
+  Left left;
   if (coalescer_) {
-    if (hadRun)
-      others = coalescer_->ran(message);
-    else
-      coalescer_->dropped(message);
+    if (hadRun) left.others = coalescer_->others(message);
+    hadRun ? static_cast<void>(coalescer_->ran(message)) : coalescer_->dropped(message);
     mustBeReadAgain_ = mustBeReadAgain_ || coalescer_->leavesStubs();
     std::vector<Message> successors = coalescer_->left({&message, 1});
-    if (!successors.empty()) successor = std::move(successors.front());
+    if (!successors.empty()) left.successor = sealed(std::move(successors.front()), {}, ++places_);
   }
+  const auto done = left.successor ? std::nullopt : std::optional(number);
   if (sourceKnows) {
-    if (!successor) window_.done(number);
-    return successor;
+    if (done) window_.done(number);
+    return left;
   }
-  unconfirmed_.push_back(successor ? std::nullopt : std::optional(number));
-  unconfirmed_.insert(unconfirmed_.end(), others, std::nullopt);
-  return successor;
+  unconfirmed_.push_back(done);
+  unconfirmed_.insert(unconfirmed_.end(), left.others.size(), std::nullopt);
+  return left;
 }
 
 bool Intake::mayLeaveSuccessor(const Message& message) const {

@@ -71,14 +71,17 @@ class Intake {
 
   /// The message begins. Returns the others that it stands for from now on.
   std::vector<Message> begin(const Message& message);
-  /// Returns the successor, which takes the message's number, if the message had no run and stood for others. Until the
-  /// source knows, the message stays in the window: the next leader finds it there.
-  std::optional<Message> leave(Number number, const Message& message, bool hadRun, bool sourceKnows);
+  struct Left {
+    std::optional<MessagePtr> successor{};  // takes the message's number, if that had no run and stood for others
+    std::vector<Message> others{};          // that the message's run stood for
+  };
+  /// Until the source knows, the message stays in the window: the next leader finds it there.
+  Left leave(Number number, const Message& message, bool hadRun, bool sourceKnows);
   bool coalesces() const noexcept { return coalescer_.has_value(); }
   /// Nothing of its line may be handed out behind the message: a successor would have to go first.
   bool mayLeaveSuccessor(const Message& message) const;
   bool isInFront(const Entry& entry) const noexcept {
-    return !entry.isSuccessor && !entry.standing.isKept && window_.isInFront(entry.number);
+    return !entry.isSuccessor && !entry.isKept() && window_.isInFront(entry.number);
   }
   std::size_t window() const noexcept { return window_.size(); }
   std::size_t capacity() const noexcept { return limits_.messages; }
@@ -88,6 +91,7 @@ class Intake {
 
   const Limits limits_;
   Window window_;
+  Place places_ = 0;
   std::optional<Coalescer> coalescer_;
   bool mustBeReadAgain_ = false;
   std::deque<std::optional<Number>> unconfirmed_;  // nullopt: it has no number, or a successor has it

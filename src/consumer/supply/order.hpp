@@ -5,15 +5,17 @@
 ///        ▲          ▲           │            └ a successor, where requests coalesce: at its place
 ///        │          └── park ◄──┘
 ///        └── clear: the source delivers again what is not done
+///
+/// What a lane holds it names by its places.
 #pragma once
 
 #include <cstddef>
 #include <optional>
-#include <string>
+#include <span>
 #include <unordered_set>
 #include <vector>
 
-#include "consumer/supply/resequencer.hpp"
+#include "consumer/supply/assignment.hpp"
 #include "tenure/consumer.hpp"
 #include "tenure/consumer_events.hpp"
 #include "tenure/message.hpp"
@@ -21,15 +23,10 @@
 
 namespace tenure::supply {
 
-/// Messages for a lane.
-struct Assignment {
-  std::vector<Message> messages;
-  std::vector<Standing> standings{};        // as Arrivals::standings
-  std::size_t suspects = 0;                 // the first of them
-  std::size_t startable = 0;                // the first of them that are in the front
-  bool areCounted = false;                  // by a rate limit
-  bool haveTokens = false;                  // for that
-  std::vector<MessageHeldBack> heldBack{};  // each message once
+/// A message that its lane is done with, and the others that its run stood for.
+struct Finished {
+  MessagePtr message;
+  std::vector<Message> others{};
 };
 
 class IOrder {
@@ -62,21 +59,23 @@ class IOrder {
   virtual bool mustReadOn() const noexcept = 0;
   virtual bool hasSuspects() const noexcept = 0;
   /// For the lane that handles them while no other lane is at work.
-  virtual Assignment takeSuspects(std::size_t lane, std::size_t max) = 0;
+  virtual Handout takeSuspects(std::size_t lane, std::size_t max) = 0;
   /// From here on no message is suspect.
   virtual void trust() {}
 
   // The lanes' side.
 
-  virtual Assignment take(std::size_t lane, std::size_t max, BootTime now) = 0;
-  /// The message begins. Returns the others that it stands for from now on.
-  virtual std::vector<Message> begin(const Message& message, BootTime now) = 0;
+  virtual Handout take(std::size_t lane, std::size_t max, BootTime now) = 0;
+  /// The message begins. Returns the others that it stands for from now on; none where the lane is done with it
+  /// already.
+  virtual std::vector<Message> begin(std::size_t lane, Place place, const GroupId& group, BootTime now) = 0;
   /// The first that the lane holds is done. Until the source knows it stays in the window.
-  virtual void finish(std::size_t lane, const Message& message, bool hadRun, bool sourceKnows) = 0;
+  virtual Finished finish(std::size_t lane, const Report::Done& done, bool sourceKnows) = 0;
   /// In one line: a message comes before some that are in hand.
   virtual bool hasSuccessor() const noexcept { return false; }
-  /// In one line the first `suspects` of them stay such.
-  virtual void park(std::size_t lane, std::vector<Message> messages, BootTime until, std::size_t suspects) = 0;
+  /// All that the lane holds of a line is back in its place, and the line waits until then; one line does not wait.
+  /// Those that are alone are handed out as suspects; in one line all before them as well.
+  virtual void park(std::size_t lane, std::span<const Item> items, BootTime until) = 0;
   /// When to ask again for a token of the rate limits; not after `now`: the message may begin.
   virtual BootTime takeTurn(const GroupId& group, bool isSuspect, BootTime now) = 0;
   virtual bool holds(std::size_t lane) const noexcept = 0;
@@ -88,8 +87,9 @@ class IOrder {
   /// Frees groups of which the lane holds nothing any more.
   virtual void release(std::size_t lane) { static_cast<void>(lane); }
   /// The oldest messages that are free, across groups (GroupScheduler::sweep).
-  virtual Assignment sweep(std::size_t, std::size_t, BootTime) { return {}; }
-  virtual void giveBack(const GroupId&, std::size_t, BootTime) {}
+  virtual Handout sweep(std::size_t, std::size_t, BootTime) { return {}; }
+  /// The token of a message in hand, which did not need it.
+  virtual void giveBack(std::size_t, Place, BootTime) {}
   /// How many more messages fit.
   virtual std::size_t room() const noexcept { return 0; }
   /// Less than half of what it may hold waits for a lane.

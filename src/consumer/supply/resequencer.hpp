@@ -65,27 +65,6 @@ struct Arrivals {
   bool isDry = false;                 // the source had no message
 
   Standing standingOf(std::size_t i) const { return standings.empty() ? Standing{} : standings[i]; }
-  void append(Arrivals more) {
-    if (!standings.empty() || !more.standings.empty()) {
-      standings.resize(messages.size());
-      more.standings.resize(more.messages.size());
-      standings.insert(standings.end(), more.standings.begin(), more.standings.end());
-    }
-    messages.insert(messages.end(), std::move_iterator(more.messages.begin()), std::move_iterator(more.messages.end()));
-    isDry = more.isDry;
-  }
-  /// All but the first `count`.
-  Arrivals splitOff(std::size_t count) {
-    const auto behind = static_cast<std::ptrdiff_t>(count);
-    Arrivals rest(
-        std::vector<Message>(std::move_iterator(messages.begin() + behind), std::move_iterator(messages.end())));
-    rest.isDry = isDry;
-    messages.resize(count);
-    if (standings.empty()) return rest;
-    rest.standings.assign(standings.begin() + behind, standings.end());
-    standings.resize(count);
-    return rest;
-  }
 };
 
 /// A group that waits for a number.

@@ -1,13 +1,19 @@
 #include "consumer/supply/single_line.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <limits>
+#include <ranges>
 #include <utility>
 
 #include "base/assert.hpp"
 
 namespace tenure::supply {
+
+namespace {
+
+bool comesBefore(std::int64_t position, const MessagePtr& message) noexcept { return position < message->position; }
+
+}  // namespace
 
 // --- the source's side
 
@@ -18,12 +24,12 @@ std::size_t SingleLine::toRead(std::size_t wanted) const noexcept {
 
 void SingleLine::receive(Arrivals arrivals, const std::optional<MessageId>& ran) {
   if (coalescer_) sift(arrivals.messages, ran);
-  read_ += arrivals.messages.size();
-  for (const Standing& standing : arrivals.standings) read_ -= standing.isKept ? 1 : 0;
-  if (waiting_.messages.empty())
-    waiting_ = std::move(arrivals);
-  else
-    waiting_.append(std::move(arrivals));
+  isDry_ = arrivals.isDry;
+  for (std::size_t i = 0; i < arrivals.messages.size(); ++i) {
+    const Standing standing = arrivals.standingOf(i);
+    read_ += standing.isKept ? 0 : 1;
+    line_.push_back(seal(std::move(arrivals.messages[i]), standing));
+  }
 }
 
 /// If exactly one message was in work, none behind it was: it runs once more, for all that wait by now. A finished run
@@ -40,12 +46,13 @@ void SingleLine::sift(std::vector<Message>& messages, const std::optional<Messag
 void SingleLine::clear() {
   if (coalescer_) coalescer_->clear();
   if (std::exchange(isScanned_, false)) {
-    for (std::size_t i = 0; i < suspects_; ++i) handedOut_.insert(waiting_.messages[i].id);
+    for (std::size_t i = 0; i < suspects_; ++i) handedOut_.insert(line_[inHand_ + i]->id);
     named_ = std::exchange(handedOut_, {});
     front_ = 0;
     horizon_ = named_.size();
   }
-  waiting_ = {};
+  line_.clear();
+  isDry_ = false;
   read_ = inHand_ = suspects_ = 0;
   mustBeReadAgain_ = hasSuccessor_ = false;
 }
@@ -61,7 +68,7 @@ void SingleLine::suspect(std::unordered_set<MessageId> ids, std::size_t front, s
 
 /// Of those that a predecessor coalesced it may have begun one that is far behind.
 bool SingleLine::mustReadOn() const noexcept {
-  if (isScanned_ || waiting_.isDry || horizon_ == 0) return false;
+  if (isScanned_ || isDry_ || horizon_ == 0) return false;
   return coalescer_ ? coalescer_->mayReadOn() : read_ < horizon_;
 }
 
@@ -69,74 +76,82 @@ bool SingleLine::mustReadOn() const noexcept {
 void SingleLine::findSuspects() {
   std::size_t ofSource = front_;
   std::size_t kept = front_;
-  for (std::size_t i = 0; i < waiting_.messages.size(); ++i) {
-    const bool isKept = waiting_.standingOf(i).isKept;
+  for (std::size_t i = 0; inHand_ + i < line_.size(); ++i) {
+    const MessagePtr& message = line_[inHand_ + i];
+    const bool isKept = message.standing().isKept;
     std::size_t& left = isKept ? kept : ofSource;
     const bool isFirst = left > 0 && (!isKept || suspects_ == i);
-    if (isFirst || named_.contains(waiting_.messages[i].id)) suspects_ = i + 1;
+    if (isFirst || named_.contains(message->id)) suspects_ = i + 1;
     left -= left > 0 ? 1 : 0;
   }
   named_.clear();
   front_ = horizon_ = 0;
 }
 
-Assignment SingleLine::takeSuspects(std::size_t, std::size_t) {
+Handout SingleLine::takeSuspects(std::size_t, std::size_t) {
   if (!std::exchange(isScanned_, true)) findSuspects();
-  const std::size_t suspects = std::exchange(suspects_, 0);
-  for (std::size_t i = 0; i < suspects; ++i) handedOut_.insert(waiting_.messages[i].id);
-  Assignment assignment = handOut(suspects);
-  assignment.suspects = suspects;
-  return assignment;
+  return handOut(suspects_);
 }
 
 // --- the lane's side
 
-Assignment SingleLine::take(std::size_t, std::size_t, BootTime) { return handOut(waiting_.messages.size()); }
+Handout SingleLine::take(std::size_t, std::size_t, BootTime) { return handOut(line_.size() - inHand_); }
 
-Assignment SingleLine::handOut(std::size_t count) {
-  Assignment assignment{.messages = {}, .areCounted = throttle_.limitsAnything()};
-  if (mustBeReadAgain_ || count == 0) return assignment;
-  Arrivals all = std::exchange(waiting_, {});
-  waiting_.isDry = all.isDry;
-  if (count < all.messages.size()) waiting_ = all.splitOff(count);
-  inHand_ += count;
-  assignment.messages = std::move(all.messages);
-  assignment.standings = std::move(all.standings);
-  return assignment;
+Handout SingleLine::handOut(std::size_t count) {
+  Handout handout{.areCounted = throttle_.limitsAnything()};
+  if (mustBeReadAgain_) return handout;
+  handout.messages.reserve(count);
+  handout.assignment.items.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const MessagePtr& message = line_[inHand_++];
+    if (suspects_ > 0) handedOut_.insert(message->id);
+    handout.add(message, suspects_ > 0);
+    suspects_ -= suspects_ > 0 ? 1 : 0;
+  }
+  return handout;
 }
 
-std::vector<Message> SingleLine::begin(const Message& message, BootTime now) {
-  throttle_.went(message.group, now);
+std::vector<Message> SingleLine::begin(std::size_t, Place place, const GroupId& group, BootTime now) {
+  throttle_.went(group, now);
   if (!coalescer_) return {};
-  coalescer_->begins(message);
-  return coalescer_->others(message);
+  const auto hand = std::ranges::subrange(line_.begin(), line_.begin() + static_cast<std::ptrdiff_t>(inHand_));
+  const auto message = std::ranges::find(hand, place, &MessagePtr::place);
+  if (message == hand.end()) return {};
+  coalescer_->begins(**message);
+  return coalescer_->others(**message);
 }
 
-void SingleLine::finish(std::size_t, const Message& message, bool hadRun, bool) {
+Finished SingleLine::finish(std::size_t, const Report::Done& done, bool) {
+  TENURE_ASSERT(inHand_ > 0 && line_.front().place() == done.place);
+  Finished finished{std::move(line_.front())};
+  const Message& message = *finished.message;
+  line_.pop_front();
   --inHand_;
   if (!handedOut_.empty()) handedOut_.erase(message.id);
-  if (!coalescer_) return;
-  hadRun ? static_cast<void>(coalescer_->ran(message)) : coalescer_->dropped(message);
+  if (!coalescer_) return finished;
+  if (done.hadRun) finished.others = coalescer_->others(message);
+  done.hadRun ? static_cast<void>(coalescer_->ran(message)) : coalescer_->dropped(message);
   mustBeReadAgain_ = mustBeReadAgain_ || coalescer_->leavesStubs();
   for (Message& successor : coalescer_->left({&message, 1})) {
-    const auto place = std::ranges::upper_bound(waiting_.messages, successor.position, {}, &Message::position);
-    waiting_.messages.insert(place, std::move(successor));
+    const auto waiting = line_.begin() + static_cast<std::ptrdiff_t>(inHand_);
+    line_.insert(std::upper_bound(waiting, line_.end(), successor.position, comesBefore), seal(std::move(successor)));
     hasSuccessor_ = true;
   }
+  return finished;
 }
 
-void SingleLine::park(std::size_t, std::vector<Message> messages, BootTime, std::size_t suspects) {
-  TENURE_ASSERT(messages.size() == inHand_ && waiting_.standings.empty());
-  for (const Message& message : messages) handedOut_.erase(message.id);
-  const std::int64_t last = suspects > 0 ? messages[suspects - 1].position : std::numeric_limits<std::int64_t>::min();
-  inHand_ = 0;
+void SingleLine::park(std::size_t, std::span<const Item> items, BootTime) {
+  TENURE_ASSERT(items.size() == inHand_);
+  std::int64_t last = std::numeric_limits<std::int64_t>::min();
+  for (std::size_t i = 0; i < inHand_; ++i) {
+    handedOut_.erase(line_[i]->id);
+    if (items[i].isAlone) last = line_[i]->position;
+  }
+  inHand_ = suspects_ = 0;
   hasSuccessor_ = false;
-  std::vector<Message> behind = std::exchange(waiting_.messages, {});
-  std::ranges::merge(std::move_iterator(messages.begin()), std::move_iterator(messages.end()),
-                     std::move_iterator(behind.begin()), std::move_iterator(behind.end()),
-                     std::back_inserter(waiting_.messages), {}, &Message::position, &Message::position);
-  const auto behindLast = std::ranges::upper_bound(waiting_.messages, last, {}, &Message::position);
-  suspects_ = static_cast<std::size_t>(behindLast - waiting_.messages.begin());
+  std::inplace_merge(line_.begin(), line_.begin() + static_cast<std::ptrdiff_t>(items.size()), line_.end(),
+                     [](const MessagePtr& a, const MessagePtr& b) { return a->position < b->position; });
+  suspects_ = static_cast<std::size_t>(std::upper_bound(line_.begin(), line_.end(), last, comesBefore) - line_.begin());
 }
 
 }  // namespace tenure::supply

@@ -1,12 +1,14 @@
 /// All messages in the order of the source, for one lane. Pure.
 ///
-///     receive ─► waiting ─► the lane ─► done
+///     done ── ● ── ● ── ● ── ● ── ●      received
+///             ├ in hand ┤
 ///
 /// A source delivers again in order, so messages that were in work are at its front: all that stands before a suspect
 /// is one as well. The lane keeps a message that has to wait in its hand. It gives all back where one that was dropped
 /// without a run leaves a successor, whose place may be between them. Each message takes its token when it begins.
 #pragma once
 
+#include <deque>
 #include <optional>
 #include <unordered_set>
 #include <vector>
@@ -28,32 +30,37 @@ class SingleLine final : public IOrder {
   bool mustBeReadAgain() const noexcept override { return mustBeReadAgain_; }
   void limit(RateRules rules) override { throttle_.apply(std::move(rules)); }
   bool limitsAnything() const noexcept override { return throttle_.limitsAnything(); }
-  std::size_t window() const noexcept override { return waiting_.messages.size() + inHand_; }
+  std::size_t window() const noexcept override { return line_.size(); }
 
   void suspect(std::unordered_set<MessageId> ids, std::size_t front, std::size_t window) override;
   bool mustReadOn() const noexcept override;
   bool hasSuspects() const noexcept override { return suspects_ > 0; }
-  Assignment takeSuspects(std::size_t lane, std::size_t max) override;
+  Handout takeSuspects(std::size_t lane, std::size_t max) override;
 
-  Assignment take(std::size_t lane, std::size_t max, BootTime now) override;
-  std::vector<Message> begin(const Message& message, BootTime now) override;
-  void finish(std::size_t lane, const Message& message, bool hadRun, bool sourceKnows) override;
+  Handout take(std::size_t lane, std::size_t max, BootTime now) override;
+  std::vector<Message> begin(std::size_t lane, Place place, const GroupId& group, BootTime now) override;
+  Finished finish(std::size_t lane, const Report::Done& done, bool sourceKnows) override;
   bool hasSuccessor() const noexcept override { return hasSuccessor_; }
-  void park(std::size_t lane, std::vector<Message> messages, BootTime until, std::size_t suspects) override;
+  void park(std::size_t lane, std::span<const Item> items, BootTime until) override;
   BootTime takeTurn(const GroupId& group, bool, BootTime now) override { return throttle_.mayGo(group, now); }
   bool holds(std::size_t) const noexcept override { return inHand_ > 0; }
-  bool isReady(BootTime) const noexcept override { return !mustBeReadAgain_ && !waiting_.messages.empty(); }
+  bool isReady(BootTime) const noexcept override { return !mustBeReadAgain_ && line_.size() > inHand_; }
 
  private:
   void findSuspects();
   void sift(std::vector<Message>& messages, const std::optional<MessageId>& ran);
-  Assignment handOut(std::size_t count);
+  Handout handOut(std::size_t count);
+  MessagePtr seal(Message message, const Standing& standing = {}) {
+    return sealed(std::move(message), standing, ++places_);
+  }
 
   std::optional<Coalescer> coalescer_;
   Throttle throttle_;
-  Arrivals waiting_;
-  std::size_t read_ = 0;  // of the source's messages, since it was attached
+  std::deque<MessagePtr> line_;  // what the lane holds, and what waits
   std::size_t inHand_ = 0;
+  Place places_ = 0;
+  std::size_t read_ = 0;  // of the source's messages, since it was attached
+  bool isDry_ = false;    // at the last request the source had none
   bool mustBeReadAgain_ = false;
   bool hasSuccessor_ = false;
 

@@ -85,7 +85,7 @@ class FaultyStore final : public IFencedStore {
   Result<InWork> inWorkOf(const ConsumerName& consumer, std::size_t lane) override;
   Result<std::vector<NumberedGroup>> openGroups(const ConsumerName& consumer) override;
   Result<std::vector<Admission>> known(const ConsumerName& consumer, std::span<const Message> messages) override;
-  void expect(std::span<const Message> messages) override { inner_->expect(messages); }
+  void expect(std::vector<MessageId> ids) override { inner_->expect(std::move(ids)); }
   std::size_t maxBatch() const noexcept override { return inner_->maxBatch(); }
   Result<Pruned> prune(const Term& term, const Pruning& step) override;
   bool keepsLog() const noexcept override { return inner_->keepsLog(); }

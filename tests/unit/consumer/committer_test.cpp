@@ -17,7 +17,7 @@ class CommitterTest : public PartTest {
     return *committer_;
   }
   void settle(const std::vector<std::string>& ids) {
-    hand.add(messagesOf(ids));
+    hand.add(sealedOf(ids));
     hand.setStartable(ids.size());
     for (std::size_t i = 0; i < ids.size(); ++i) hand.settle();
   }
@@ -115,7 +115,7 @@ TEST_F(CommitterTest, ItsCommitCarriesAllThatIsToBeWritten) {
 }
 
 TEST_F(CommitterTest, WhatWasKeptIsNotAcknowledged) {
-  hand.add(messagesOf({"k"}), std::vector{supply::Standing{.turn = supply::Turn::next, .isKept = true}});
+  hand.add(sealedAll(messagesOf({"k"}), {{.turn = supply::Turn::next, .isKept = true}}));
   hand.setStartable(1);
   hand.settle();
 
@@ -127,10 +127,10 @@ TEST_F(CommitterTest, ItSaysWhichNumbersArePast) {
   std::vector<Message> messages = messagesOf({"a1", "a2", "b7", "c5"});
   for (Message& message : messages) message.group.value = message.id.value.substr(0, 1);
   const auto next = supply::Turn::next;
-  hand.add(messages, std::vector<supply::Standing>{{.turn = next, .number = 1, .first = 1, .last = 1},
-                                                   {.turn = next, .isKept = true, .number = 2, .first = 2, .last = 3},
-                                                   {.turn = supply::Turn::behind},
-                                                   {.turn = supply::Turn::early, .number = 5}});
+  hand.add(sealedAll(messages, {{.turn = next, .number = 1, .first = 1, .last = 1},
+                                {.turn = next, .isKept = true, .number = 2, .first = 2, .last = 3},
+                                {.turn = supply::Turn::behind},
+                                {.turn = supply::Turn::early, .number = 5}}));
   hand.setStartable(4);
   for (int i = 0; i < 4; ++i) hand.settle();
 

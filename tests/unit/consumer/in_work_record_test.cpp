@@ -37,7 +37,7 @@ class LedgerTest : public PartTest {
 };
 
 TEST_F(LedgerTest, WhereNobodyIsSuspectAFirstBatchMayBeginUnderTheClaimAlone) {
-  hand.add(messagesOf({"a", "b"}));
+  hand.add(sealedOf({"a", "b"}));
 
   find(0);
 
@@ -46,7 +46,7 @@ TEST_F(LedgerTest, WhereNobodyIsSuspectAFirstBatchMayBeginUnderTheClaimAlone) {
 }
 
 TEST_F(LedgerTest, EachCommitNamesTheNextBatchAndNothingElseMayBegin) {
-  hand.add(messagesOf({"a", "b", "c", "d", "e", "f", "g"}));
+  hand.add(sealedOf({"a", "b", "c", "d", "e", "f", "g"}));
   find(0);
 
   const InWorkRecord::Entry entry = commit(2);
@@ -57,7 +57,7 @@ TEST_F(LedgerTest, EachCommitNamesTheNextBatchAndNothingElseMayBegin) {
 }
 
 TEST_F(LedgerTest, WhereFewerWaitThanABatchHasLaterOnesMayComeIn) {
-  hand.add(messagesOf({"a", "b"}));
+  hand.add(sealedOf({"a", "b"}));
   find(0);
 
   const InWorkRecord::Entry entry = commit(1);
@@ -67,7 +67,7 @@ TEST_F(LedgerTest, WhereFewerWaitThanABatchHasLaterOnesMayComeIn) {
 }
 
 TEST_F(LedgerTest, ALastCommitSaysThatNothingIsInWork) {
-  hand.add(messagesOf({"a", "b"}));
+  hand.add(sealedOf({"a", "b"}));
   find(0);
 
   const InWorkRecord::Entry entry = commit(1, {.closes = true, .batch = 4});
@@ -81,7 +81,7 @@ TEST_F(LedgerTest, SuspectsStayOnRecordAsTheOtherTermsUntilTheLastIsDone) {
   ConsumerState left = leftInWork({"a", "b"});
   ledger().restore(left);
   EXPECT_TRUE(ledger().expects());
-  hand.add(messagesOf({"a", "b", "c"}));
+  hand.add(sealedOf({"a", "b", "c"}));
   find(2);
   EXPECT_EQ(hand.startable(), 2U);
 
@@ -99,7 +99,7 @@ TEST_F(LedgerTest, SuspectsStayOnRecordAsTheOtherTermsUntilTheLastIsDone) {
 
 TEST_F(LedgerTest, AnExternalHandlersMessagesAreNamedOneByOne) {
   options.handlerIsExternal = true;
-  hand.add(messagesOf({"a", "b"}));
+  hand.add(sealedOf({"a", "b"}));
   find(0);
   EXPECT_EQ(hand.startable(), 0U) << "not before it is on record";
 
@@ -115,7 +115,7 @@ TEST_F(LedgerTest, ALaneNamesWhatItHasAndNoMore) {
   options.ordering = Ordering::perGroup(2);
   ledger().restore({});
   EXPECT_EQ(ledger().state(), InWorkRecord::State::closed);
-  hand.add(messagesOf({"a", "b"}));
+  hand.add(sealedOf({"a", "b"}));
 
   const InWorkRecord::Entry entry = commit(0);
 
@@ -125,7 +125,7 @@ TEST_F(LedgerTest, ALaneNamesWhatItHasAndNoMore) {
 
 TEST_F(LedgerTest, BeforeTheLanesAllIsSuspectAndMoreMayCome) {
   options.ordering = Ordering::perGroup(2);
-  hand.add(messagesOf({"a", "b"}));
+  hand.add(sealedOf({"a", "b"}));
   find(hand.size());
   EXPECT_EQ(hand.suspects(), 2U);
 
@@ -137,7 +137,7 @@ TEST_F(LedgerTest, BeforeTheLanesSuspectsBehindAGroupInHandStayThoseOfTheTermTha
   options.coalesce = Coalesce::byKey;
   ConsumerState left = leftInWork({"a", "elsewhere"}, false);
   ledger().restore(left);
-  hand.add(messagesOf({"a"}));
+  hand.add(sealedOf({"a"}));
   find(hand.size());
 
   const InWorkRecord::Entry entry = commit(1);
@@ -154,7 +154,7 @@ TEST_F(LedgerTest, BeforeTheLanesATermThatLeavesTellsOnWhomItDidNotComeTo) {
   options.ordering = Ordering::perGroup(2);
   ConsumerState left = leftInWork({"a", "elsewhere"}, false);
   ledger().restore(left);
-  hand.add(messagesOf({"a"}));
+  hand.add(sealedOf({"a"}));
   find(hand.size());
 
   const InWorkRecord::Entry entry = commit(1, {.closes = true, .batch = 4});
@@ -177,7 +177,7 @@ class NarrowingTest : public LedgerTest {
     ConsumerState left = leftInWork(ids, more);
     ledger().restore(left);
     ids.emplace_back("later");
-    hand.add(messagesOf(ids));
+    hand.add(sealedOf(ids));
     find(40);
   }
   /// As suspects of the term that may have died of them: this one may outlive them without having begun any.
@@ -215,7 +215,7 @@ TEST_F(NarrowingTest, AsManyAsMayComeAloneDo) {
   options.maxBatch = 100;
   std::vector<std::string> ids;
   for (std::size_t i = 0; i < fewSuspects; ++i) ids.push_back("m" + std::to_string(i));
-  hand.add(messagesOf(ids));
+  hand.add(sealedOf(ids));
 
   find(fewSuspects);
 
@@ -228,7 +228,7 @@ TEST_F(NarrowingTest, FewStayAloneWhateverComesBeforeThemOnceMore) {
   ledger().restore(left);
   std::vector<std::string> ids;
   for (int i = 1; i <= 40; ++i) ids.push_back("m" + std::to_string(i));
-  hand.add(messagesOf(ids));
+  hand.add(sealedOf(ids));
 
   find(40);
 
@@ -242,7 +242,7 @@ TEST_F(NarrowingTest, WhoWasNarrowedDownComesAloneHoweverManyStandBetweenThem) {
   ConsumerState left = leftInWork(ids);  // by somebody who found fewer, and others among them
   left.inWork.isNarrowedDown = true;
   ledger().restore(left);
-  hand.add(messagesOf(ids));
+  hand.add(sealedOf(ids));
 
   find(40);
 
@@ -284,7 +284,7 @@ TEST_F(NarrowingTest, BeforeTheLanesThoseThatComeLaterAreNamedAsWell) {
   const InWorkRecord::Entry last = commit(hand.size());
   EXPECT_TRUE(last.inWork.more) << "the lanes may begin";
 
-  hand.add(messagesOf({"x", "y"}));
+  hand.add(sealedOf({"x", "y"}));
   ledger().onArrived(hand, 2, 2);
 
   EXPECT_EQ(hand.suspects(), 2U);
@@ -306,7 +306,7 @@ TEST_F(NarrowingTest, FewSuspectsOfOneThatWasNarrowedDownStayTheOnlyOnesBeforeTh
   options.ordering = Ordering::perGroup(2);
   ConsumerState left = leftInWork({"a", "b"});
   ledger().restore(left);
-  hand.add(messagesOf({"a", "b"}));
+  hand.add(sealedOf({"a", "b"}));
   find(hand.size());
 
   EXPECT_FALSE(commit(1).inWork.more);
@@ -319,7 +319,7 @@ TEST_F(LedgerTest, WhoTakesMessagesFirstHasNoSuspects) {
   left.inWork.ids = {MessageId{"a"}};
   ledger().restore(left);
   EXPECT_FALSE(ledger().expects());
-  hand.add(messagesOf({"a"}));
+  hand.add(sealedOf({"a"}));
 
   find(0);
 

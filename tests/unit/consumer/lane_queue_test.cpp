@@ -20,7 +20,7 @@ class HandTest : public testing::Test {
 };
 
 TEST_F(HandTest, WhatIsSettledLeavesTogetherAndTheRestStaysInItsOrder) {
-  hand.add(messagesOf({"a", "b", "c"}));
+  hand.add(sealedOf({"a", "b", "c"}));
   hand.settle();
   hand.settle();
   EXPECT_EQ(hand.head()->id.value, "c");
@@ -33,7 +33,7 @@ TEST_F(HandTest, WhatIsSettledLeavesTogetherAndTheRestStaysInItsOrder) {
 }
 
 TEST_F(HandTest, WhatIsUndoneIsTheFirstAgain) {
-  hand.add(messagesOf({"a", "b"}));
+  hand.add(sealedOf({"a", "b"}));
   hand.join();
   hand.settleJoined();
 
@@ -43,7 +43,7 @@ TEST_F(HandTest, WhatIsUndoneIsTheFirstAgain) {
 }
 
 TEST_F(HandTest, OneLineGoesAsAWholeAndTheRecordStandsForItsFirstAgain) {
-  hand.add(messagesOf({"a", "b", "c"}));
+  hand.add(sealedOf({"a", "b", "c"}));
   hand.setStartable(2);
   hand.setSuspects(1);
 
@@ -55,7 +55,7 @@ TEST_F(HandTest, OneLineGoesAsAWholeAndTheRecordStandsForItsFirstAgain) {
 }
 
 TEST_F(HandTest, AGroupGoesAsAWholeAndTakesItsShareOfEachCount) {
-  hand.add({ofGroup("a0"), ofGroup("a1"), ofGroup("b1"), ofGroup("a2"), ofGroup("b2")});
+  hand.add(sealedAll({ofGroup("a0"), ofGroup("a1"), ofGroup("b1"), ofGroup("a2"), ofGroup("b2")}));
   hand.setStartable(4);
   hand.setSuspects(2);
 
@@ -67,14 +67,14 @@ TEST_F(HandTest, AGroupGoesAsAWholeAndTakesItsShareOfEachCount) {
 }
 
 TEST_F(HandTest, WhatHasNoGroupGoesAlone) {
-  hand.add(messagesOf({"a", "b"}));
+  hand.add(sealedOf({"a", "b"}));
 
   EXPECT_THAT(idsOf(hand.takeGroup()), ElementsAre("a"));
   EXPECT_THAT(idsOf(hand.messages()), ElementsAre("b"));
 }
 
 TEST_F(HandTest, WhatFailedTogetherComesOneByOneUntilItHasLeft) {
-  hand.add(messagesOf({"a", "b", "c"}));
+  hand.add(sealedOf({"a", "b", "c"}));
   hand.join();
   hand.join();
   hand.separate();

@@ -14,15 +14,15 @@ using testing::SizeIs;
 /// What no memory store can bring about: answers that come at chosen moments.
 class LaneTest : public testing::Test {
  protected:
-  static Assignment assigned(const std::vector<std::string>& ids) {
-    Assignment made;
-    made.messages = messagesOf(ids);
+  static Supplied assigned(const std::vector<std::string>& ids, bool areAlone = false) {
+    Supplied made;
+    for (const MessagePtr& message : sealedOf(ids)) made.add(message, areAlone);
     made.dry = ids.empty();
     return made;
   }
   /// Nobody is suspect.
-  static Assignment scan() {
-    Assignment made;
+  static Supplied scan() {
+    Supplied made;
     made.asked = false;
     made.isScan = true;
     return made;
@@ -151,9 +151,8 @@ TEST_F(LaneTest, ABatchNeverGoesBeyondWhatTheRecordCovers) {
 TEST_F(LaneTest, AStopBetweenAChargeAndItsStartTakesTheChargeBack) {
   becomeLeader({.inWork = {.ids = {{"a"}}}});
   expect<Take>(lane.execute(now));
-  Assignment found = scan();
-  found.messages = messagesOf({"a"});
-  found.suspects = 1;
+  Supplied found = assigned({"a"}, true);
+  found.isScan = true;
   expect<Look>(lookAround(lane.onTaken(std::move(found), now)));
   const Commit charge = expect<Commit>(lane.onLooked(false, now));
   ASSERT_FALSE(charge.records.empty());
@@ -188,8 +187,8 @@ TEST_F(LaneTest, AnUnknownOutcomeIsAskedForBeforeAnythingElse) {
 
   expect<Resolve>(lane.on(Failed<Commit>{Error{Errc::outcomeUnknown}}, now));
 
-  expect<Acknowledge>(lane.onResolved(CommitFate::committed, now));
-  expect<Return>(lane.onAcknowledged({}, now));
+  expect<Report>(lane.onResolved(CommitFate::committed, now));
+  expect<Return>(lane.onReported({}, now));
 }
 
 TEST_F(LaneTest, ReadsAheadSoThatEachCommitCanRecordTheNextBatch) {
@@ -202,22 +201,21 @@ TEST_F(LaneTest, WhatIsCommittedLeavesTheHandWithItsAcknowledgement) {
   handleFirst(workOn({"a"}));
   expect<Commit>(lookAround(lane.onAdmitted(Admission::fresh, now)));
 
-  const Acknowledge done = expect<Acknowledge>(lane.on(Done<Commit>{}, now));
-  EXPECT_THAT(idsOf(done.settled), ElementsAre("a"));
+  const Report done = expect<Report>(lane.on(Done<Commit>{}, now));
+  EXPECT_THAT(done.of.done, ElementsAre(supply::Report::Done{.place = 1}));
 
-  expect<Take>(lane.onAcknowledged({}, now));
+  expect<Take>(lane.onReported({}, now));
 }
 
 TEST_F(LaneTest, AnHeirComesNext) {
   handleFirst(workOn({"a", "c", "d"}));
   expect<Admit>(lane.onAdmitted(Admission::fresh, now));
   expect<Commit>(lane.onAdmitted(Admission::duplicate, now));
-  expect<Acknowledge>(lane.on(Done<Commit>{}, now));
+  expect<Report>(lane.on(Done<Commit>{}, now));
 
-  const Park park = expect<Park>(lane.onAcknowledged({.hasSuccessors = true}, now));
+  const Report park = expect<Report>(lane.onReported({.hasSuccessors = true}, now));
 
-  ASSERT_THAT(park.parked.messages, SizeIs(1));
-  EXPECT_EQ(park.parked.messages[0].id.value, "d") << "what stands behind it is given back";
+  EXPECT_THAT(park.of.parked, ElementsAre(supply::Item{.place = 3})) << "what stands behind it is given back";
 }
 
 TEST_F(LaneTest, WhatTheStoreUndidIsHandledAgainThenAloneAndThenItIsAnOutage) {
@@ -270,20 +268,20 @@ TEST_F(LaneTest, InALaneWhatHasToWaitIsGivenBackWithAllThatIsKnownOfIt) {
   expect<Recall>(beside.on(Done<Claim>{}, now));
   expect<Return>(beside.onRecalled({}, now));
   expect<Take>(beside.execute(now));
-  Assignment some = assigned({"a"});
+  Supplied some = assigned({"a"});
   some.startable = 1;
   expect<Look>(beside.onTaken(std::move(some), now));
   expect<Handle>(beside.onLooked(false, now));
   const Commit commit = expect<Commit>(beside.onRan(Outcome::failed("no"), now));
   ASSERT_THAT(commit.records, SizeIs(1));
 
-  EXPECT_TRUE(expect<Acknowledge>(beside.on(Done<Commit>{}, now)).releases);
-  const Park park = expect<Park>(beside.onAcknowledged({}, now));
+  EXPECT_TRUE(expect<Report>(beside.on(Done<Commit>{}, now)).of.releases);
+  const Report park = expect<Report>(beside.onReported({}, now));
 
-  ASSERT_THAT(park.parked.messages, SizeIs(1));
-  ASSERT_THAT(park.parked.histories, SizeIs(1));
-  EXPECT_EQ(park.parked.histories[0].attempt->attempts, 1);
-  EXPECT_TRUE(expect<Take>(beside.on(Done<Park>{}, now)).releases);
+  EXPECT_THAT(park.of.parked, ElementsAre(supply::Item{.place = 1}));
+  ASSERT_THAT(park.histories, SizeIs(1));
+  EXPECT_EQ(park.histories[0].attempt->attempts, 1);
+  expect<Take>(beside.onReported({}, now));
 }
 
 TEST_F(LaneTest, InALaneNothingBeginsThatIsOnNoRecord) {
@@ -296,8 +294,32 @@ TEST_F(LaneTest, InALaneNothingBeginsThatIsOnNoRecord) {
   const Commit commit = expect<Commit>(beside.onTaken(assigned({"a", "b"}), now));
 
   EXPECT_THAT(idsOf(commit.inWork.ids), ElementsAre("a", "b"));
-  expect<Acknowledge>(beside.on(Done<Commit>{}, now));
-  expect<Look>(beside.onAcknowledged({}, now));
+  expect<Report>(beside.on(Done<Commit>{}, now));
+  expect<Look>(beside.onReported({}, now));
+}
+
+TEST_F(LaneTest, InALaneASuspectIsNamedAndChargedBeforeItBeginsAndIsAlone) {
+  Lane beside(ofLanes(), Random{1}, {.reads = false, .token = FencingToken{7}});
+  expect<Claim>(beside.inaugurate(now));
+  expect<Recall>(beside.on(Done<Claim>{}, now));
+  expect<Return>(beside.onRecalled({}, now));
+  expect<Take>(beside.execute(now));
+
+  const Commit naming = expect<Commit>(beside.onTaken(assigned({"a"}, true), now));
+  EXPECT_THAT(idsOf(naming.inWork.ids), ElementsAre("a"));
+  EXPECT_THAT(naming.records, IsEmpty());
+  expect<Report>(beside.on(Done<Commit>{}, now));
+  expect<Look>(beside.onReported({}, now));
+  const Commit charge = expect<Commit>(beside.onLooked(false, now));
+  EXPECT_THAT(idsOf(charge.inWork.ids), ElementsAre("a"));
+  ASSERT_THAT(charge.records, SizeIs(1));
+  EXPECT_EQ(charge.records.front().attempts, 1);
+  expect<Report>(beside.on(Done<Commit>{}, now));
+  expect<Look>(beside.onReported({}, now));
+  expect<Handle>(beside.onLooked(false, now));
+  expect<Admit>(beside.onRan(Outcome::done(), now));
+
+  EXPECT_THAT(expect<Commit>(beside.onAdmitted(Admission::fresh, now)).settled, SizeIs(1));
 }
 
 /// In lanes, with a past of quick handlers.
@@ -309,7 +331,7 @@ class TakingAhead : public LaneTest {
     expect<Recall>(beside.on(Done<Claim>{}, now));
     expect<Return>(beside.onRecalled({}, now));
     expect<Take>(beside.execute(now));
-    Assignment one = assigned({"a"});
+    Supplied one = assigned({"a"});
     one.startable = 1;
     expect<Look>(beside.onTaken(std::move(one), now));
     expect<Handle>(beside.onLooked(false, now));
@@ -317,8 +339,8 @@ class TakingAhead : public LaneTest {
     expect<Admit>(beside.onRan(Outcome::done(), now));
     const Action more = beside.onAdmitted(Admission::fresh, now);
     expect<Commit>(std::holds_alternative<Take>(more) ? beside.onTaken(assigned({}), now) : more);
-    expect<Acknowledge>(beside.on(Done<Commit>{}, now));
-    return beside.onAcknowledged({}, now);
+    expect<Report>(beside.on(Done<Commit>{}, now));
+    return beside.onReported({}, now);
   }
 
   ConsumerOptions many{.ordering = Ordering::perGroup(2), .maxBatch = 16};
@@ -347,7 +369,7 @@ TEST_F(TakingAhead, NobodyWaitsBehindAStrangerWhoseHandlerIsSlow) {
 }
 
 TEST_F(TakingAhead, NoTokenOfARateLimitIsTakenAhead) {
-  Assignment counted = assigned({"b"});
+  Supplied counted = assigned({"b"});
   counted.areCounted = true;
 
   expect<Take>(afterOne(10us));
@@ -381,7 +403,7 @@ TEST_F(LaneTest, AtLeastOnceAStoreThatWasAwayIsAskedBeforeABatchAndNotWithinIt) 
   expect<Recall>(beside.on(Done<Claim>{}, now));
   expect<Return>(beside.onRecalled({}, now));
   expect<Take>(beside.execute(now));
-  Assignment two = assigned({"a", "b"});
+  Supplied two = assigned({"a", "b"});
   two.startable = 2;
   expect<Handle>(beside.onTaken(std::move(two), now));
   expect<Handle>(beside.onRan(Outcome::done(), now));

@@ -237,7 +237,7 @@ TEST_F(OneDelivery, ATokenThatCameWithItIsItsTurnAndGoesBackWhenItIsNotUsed) {
   reads = false;
   options.ordering = Ordering::perGroup(2);
   head.isCounted = true;
-  delivery().bringTokens({&*head.message, 1});
+  delivery().bringTokens({&head.message, 1});
   const std::vector<MessagePtr> settled{head.message};
   EXPECT_THAT(delivery().unbegun(settled), SizeIs(1));
 

@@ -20,6 +20,18 @@ inline std::vector<Message> messagesOf(const std::vector<std::string>& ids) {
   }
   return made;
 }
+/// As the supply hands them out.
+inline std::vector<MessagePtr> sealedAll(std::vector<Message> messages,
+                                         const std::vector<supply::Standing>& standings = {}) {
+  std::vector<MessagePtr> made;
+  for (Message& message : messages) {
+    const supply::Standing standing = standings.empty() ? supply::Standing{} : standings[made.size()];
+    const supply::Place place = made.size() + 1;
+    made.push_back(sealed(std::move(message), standing, place));
+  }
+  return made;
+}
+inline std::vector<MessagePtr> sealedOf(const std::vector<std::string>& ids) { return sealedAll(messagesOf(ids)); }
 inline MessagePtr messageOf(const std::string& id) { return sealed(messagesOf({id}).front()); }
 
 inline std::vector<std::string> idsOf(std::span<const MessagePtr> messages) {

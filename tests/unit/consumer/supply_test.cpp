@@ -11,6 +11,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::SizeIs;
 
 class SupplyTest : public testing::Test {
  protected:
@@ -19,21 +20,22 @@ class SupplyTest : public testing::Test {
     for (Message& message : messages) message.group.value = message.id.value.substr(0, 1);
     dispatcher_.receive(std::move(messages));
   }
-  static std::vector<std::string> idsOf(const Assignment& assignment) {
-    std::vector<std::string> ids;
-    for (const Message& message : assignment.messages) ids.push_back(message.id.value);
-    return ids;
-  }
+  static std::vector<std::string> idsOf(const Supplied& supplied) { return consuming::idsOf(supplied.messages); }
   /// Without waiting.
-  std::vector<std::string> taken(std::size_t lane) { return idsOf(dispatcher_.take(lane, 10, clock_.now(), {})); }
-  void finish(std::size_t lane, const std::vector<std::string>& ids) {
-    Acknowledge done;
-    for (const std::string& id : ids) done.settled.push_back(messageOf(id));
-    dispatcher_.acknowledge(lane, done, false);
-    dispatcher_.release(lane);
+  std::vector<std::string> taken(std::size_t lane) {
+    held_ = dispatcher_.take(lane, 10, clock_.now(), {});
+    return idsOf(held_);
   }
+  static Report doneOf(const supply::Assignment& assignment) {
+    Report report{{.attachment = assignment.attachment, .number = assignment.number, .releases = true}};
+    for (const supply::Item& item : assignment.items) report.of.done.push_back({item.place});
+    return report;
+  }
+  /// What was taken last.
+  void finish(std::size_t lane) { dispatcher_.report(lane, doneOf(held_.assignment), false); }
 
   test::ManualClock clock_;
+  Supplied held_;
   Supply dispatcher_{std::make_unique<supply::Dispatcher>(
                          supply::Dispatcher::Limits{.messages = 100, .bytes = 1000, .unrecordedWindow = 3}, 3),
                      3, clock_, systemThreads()};
@@ -61,12 +63,13 @@ TEST_F(SupplyTest, WhereTheStoreIsSharedWhoIsThroughGoesOn) {
   dispatcher_.serialize();
   receive({"a1", "b1"});
   ASSERT_THAT(taken(1), ElementsAre("a1"));
-  finish(1, {"a1"});
+  finish(1);
 
   EXPECT_THAT(taken(1), ElementsAre("b1"));
+  const Supplied beside = held_;
   receive({"a2"});
   EXPECT_THAT(taken(2), IsEmpty());
-  finish(1, {"b1"});
+  dispatcher_.report(1, doneOf(beside.assignment), false);
   EXPECT_THAT(taken(2), ElementsAre("a2")) << "nobody is at work";
 }
 
@@ -76,10 +79,35 @@ TEST_F(SupplyTest, WhereAsManyAreCoalescedAsMayBeNoMoreIsRead) {
   for (Message& message : alike) message.group.value = "g";
   alike[2].group.value = "h";
   line.receive(alike);
-  const Assignment hand = line.takeNow(0, 10);
+  const Supplied hand = line.takeNow(0, 10);
   ASSERT_EQ(hand.messages.size(), 2U);
 
-  EXPECT_FALSE(line.acknowledge(0, {.settled = {}}, false).mayReadOn);
+  EXPECT_FALSE(line.report(0, {{.attachment = hand.assignment.attachment}}, false).receipt.mayReadOn);
+}
+
+TEST_F(SupplyTest, AssignmentsOfALaneAreCounted) {
+  receive({"a1", "b1", "c1"});
+
+  taken(1);
+  EXPECT_EQ(held_.assignment.number, 1U);
+  taken(2);
+  EXPECT_EQ(held_.assignment.number, 1U);
+  taken(1);
+  EXPECT_EQ(held_.assignment.number, 2U);
+}
+
+TEST_F(SupplyTest, AReportOfAnotherAttachmentIsDropped) {
+  receive({"a1"});
+  taken(1);
+  const Supplied before = held_;
+  dispatcher_.clear();
+  receive({"a1"});
+  ASSERT_THAT(taken(1), ElementsAre("a1"));
+
+  EXPECT_THAT(dispatcher_.report(1, doneOf(before.assignment), false).done, IsEmpty());
+  EXPECT_FALSE(dispatcher_.isEmpty());
+  EXPECT_THAT(dispatcher_.report(1, doneOf(held_.assignment), false).done, SizeIs(1));
+  EXPECT_TRUE(dispatcher_.isEmpty());
 }
 
 // shows: lanes/elsewhere-lane-begins

@@ -34,16 +34,16 @@ class DispatcherCoalescing : public DispatcherScene {
     dispatcher.endLook();
   }
   std::vector<std::string> taken(std::size_t lane, BootTime now = start) {
-    return idsOf(hold(lane, dispatcher.take(lane, 10, now)).messages);
+    return idsOf(hold(lane, dispatcher.take(lane, 10, now)));
   }
-  std::vector<std::string> suspects() { return idsOf(hold(0, dispatcher.takeSuspects(0, 10)).messages); }
+  std::vector<std::string> suspects() { return idsOf(hold(0, dispatcher.takeSuspects(0, 10))); }
+  /// The first that the lane holds.
+  std::vector<Message> begin(std::size_t lane) {
+    return dispatcher.begin(lane, held[lane].front().place(), GroupId{}, start);
+  }
   /// All that the lane holds is done, or ended without a run.
   void finish(std::size_t lane, bool dropped = false) {
-    std::vector<std::int64_t> positions;
-    for (const Message& message : held[lane])
-      if (dropped) positions.push_back(message.position);
-    dispatcher.acknowledge(lane, held[lane], true, positions);
-    held[lane].clear();
+    done(dispatcher, lane, held[lane].size(), !dropped);
     dispatcher.release(lane);
   }
   static Dispatcher::Limits limits() { return {.messages = 100, .bytes = 100'000, .unrecordedWindow = 2}; }
@@ -56,7 +56,7 @@ TEST_F(DispatcherCoalescing, GivesTheFirstOfThoseThatAskForTheSame) {
 
   EXPECT_THAT(taken(1), ElementsAre("a1"));
   EXPECT_THAT(taken(2), ElementsAre("b1"));
-  EXPECT_THAT(idsOf(dispatcher.begin(held[1].front())), ElementsAre("a2", "a3"));
+  EXPECT_THAT(idsOf(begin(1)), ElementsAre("a2", "a3"));
   EXPECT_EQ(dispatcher.window(), 2U) << "those that are stood for take no place";
 }
 
@@ -64,14 +64,14 @@ TEST_F(DispatcherCoalescing, WhatComesBeforeARunBeginsIsStoodForAndNoneThatComes
   look({"a1"});
   EXPECT_THAT(taken(1), ElementsAre("a1"));
   arrive({"a2"});
-  EXPECT_THAT(idsOf(dispatcher.begin(held[1].front())), ElementsAre("a2"));
+  EXPECT_THAT(idsOf(begin(1)), ElementsAre("a2"));
   arrive({"a3", "a4"});
 
   finish(1);
   look();
 
   EXPECT_THAT(taken(2), ElementsAre("a3"));
-  EXPECT_THAT(idsOf(dispatcher.begin(held[2].front())), ElementsAre("a4"));
+  EXPECT_THAT(idsOf(begin(2)), ElementsAre("a4"));
 }
 
 TEST_F(DispatcherCoalescing, GivesNothingBeforeALookHasShownWhatElseCame) {
@@ -91,7 +91,7 @@ TEST_F(DispatcherCoalescing, GivesNothingBeforeALookHasShownWhatElseCame) {
 TEST_F(DispatcherCoalescing, ALookThatBeganBeforeAGroupWasReleasedIsNotEnough) {
   look({"a1"});
   EXPECT_THAT(taken(1), ElementsAre("a1"));
-  dispatcher.begin(held[1].front());
+  begin(1);
   arrive({"a2"});
   dispatcher.beginLook();
   dispatcher.endLook();
@@ -101,13 +101,13 @@ TEST_F(DispatcherCoalescing, ALookThatBeganBeforeAGroupWasReleasedIsNotEnough) {
   look({"a3"});
 
   EXPECT_THAT(taken(2), ElementsAre("a2"));
-  EXPECT_THAT(idsOf(dispatcher.begin(held[2].front())), ElementsAre("a3"));
+  EXPECT_THAT(idsOf(begin(2)), ElementsAre("a3"));
 }
 
 TEST_F(DispatcherCoalescing, ThoseOfOneKeyAndNoGroupWaitForEachOther) {
   look({"-k1"});
   EXPECT_THAT(taken(1), ElementsAre("-k1"));
-  dispatcher.begin(held[1].front());
+  begin(1);
   look({"-k2", "-m1", "-k3"});
 
   EXPECT_THAT(taken(2), ElementsAre("-m1"));
@@ -126,7 +126,7 @@ TEST_F(DispatcherCoalescing, TheHeirOfOneThatWasDroppedComesNext) {
   look();
 
   EXPECT_THAT(taken(2), ElementsAre("a2"));
-  EXPECT_THAT(idsOf(dispatcher.begin(held[2].front())), ElementsAre("a3"));
+  EXPECT_THAT(idsOf(begin(2)), ElementsAre("a3"));
   finish(2);
   EXPECT_EQ(dispatcher.window(), 0U);
 }
@@ -170,11 +170,11 @@ TEST_F(DispatcherCoalescing, AnHeirIsNotInTheFrontWhereverItsPredecessorWas) {
   finish(1, true);
   look();
 
-  const Dispatcher::Assignment share = dispatcher.take(1, 10, start);
+  const Handout next = hold(1, dispatcher.take(1, 10, start));
 
-  EXPECT_THAT(idsOf(share.messages), ElementsAre("a2"));
-  EXPECT_EQ(share.startable, 0U);
-  dispatcher.park(1, share.messages, start);
+  EXPECT_THAT(idsOf(next), ElementsAre("a2"));
+  EXPECT_EQ(next.startable, 0U);
+  park(dispatcher, 1, start);
   look();
   EXPECT_EQ(dispatcher.take(1, 10, start).startable, 0U);
 }
@@ -192,7 +192,7 @@ TEST_F(DispatcherCoalescing, ASuspectStandsForOthersAndItsHeirIsOneAsWell) {
   EXPECT_THAT(suspects(), ElementsAre("a1")) << "b1 may not come between it and its heir";
   finish(0, true);
   EXPECT_THAT(suspects(), ElementsAre("a2"));
-  EXPECT_THAT(idsOf(dispatcher.begin(held[0].front())), ElementsAre("a3"));
+  EXPECT_THAT(idsOf(begin(0)), ElementsAre("a3"));
   finish(0);
   EXPECT_THAT(suspects(), ElementsAre("b1"));
   finish(0);

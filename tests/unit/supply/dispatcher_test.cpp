@@ -30,14 +30,14 @@ class DispatcherTest : public DispatcherScene {
     }
     dispatcher.receive(std::move(messages));
   }
-  Dispatcher::Assignment take(std::size_t lane, std::size_t max = 10, BootTime now = start) {
+  Handout take(std::size_t lane, std::size_t max = 10, BootTime now = start) {
     return hold(lane, dispatcher.take(lane, max, now));
   }
   std::vector<std::string> taken(std::size_t lane, std::size_t max = 10, BootTime now = start) {
-    return idsOf(take(lane, max, now).messages);
+    return idsOf(take(lane, max, now));
   }
   void finish(std::size_t lane, std::size_t count) {
-    dispatcher.acknowledge(lane, std::vector<Message>(count));
+    done(dispatcher, lane, count);
     dispatcher.release(lane);
   }
 
@@ -70,8 +70,8 @@ TEST_F(DispatcherTest, ACopyWaitsForTheCommitOfTheFirstOne) {
 // shows: lanes/copy-message-waits
 TEST_F(DispatcherTest, ACopyWaitsWhileTheFirstOneIsParked) {
   receive({"-1", "-1"});
-  const Dispatcher::Assignment first = take(1);
-  dispatcher.park(1, first.messages, start + 1s);
+  take(1);
+  park(dispatcher, 1, start + 1s);
 
   EXPECT_THAT(taken(2), IsEmpty());
   EXPECT_THAT(taken(2, 10, start + 1s), ElementsAre("-1"));
@@ -107,7 +107,7 @@ TEST_F(DispatcherTest, NoCopyIsSweptWhileTheFirstOneIsElsewhere) {
   receive({"-1", "-2", "-1", "-3", "-4", "-5", "-6", "-7"});
   EXPECT_THAT(taken(1), ElementsAre("-1"));
 
-  EXPECT_THAT(idsOf(hold(2, dispatcher.sweep(2, 3, start)).messages), ElementsAre("-2", "-3", "-4"));
+  EXPECT_THAT(idsOf(hold(2, dispatcher.sweep(2, 3, start))), ElementsAre("-2", "-3", "-4"));
 }
 
 TEST_F(DispatcherTest, AfterItWasClearedNoCopyWaitsForWhatCameBefore) {
@@ -126,7 +126,7 @@ TEST_F(DispatcherTest, KeepsAGroupWithItsLaneUntilTheLaneLetsGo) {
   receive({"a2"});
   EXPECT_THAT(taken(2), IsEmpty());
 
-  dispatcher.acknowledge(1, std::vector<Message>(1));
+  done(dispatcher, 1, 1);
   EXPECT_THAT(taken(2), IsEmpty());
   dispatcher.release(1);
 
@@ -153,7 +153,8 @@ TEST_F(DispatcherTest, HasNoOrderForMessagesWithoutAGroup) {
 
 TEST_F(DispatcherTest, ParksAGroupInItsPlaceUntilItIsDue) {
   receive({"a1", "a2", "b1", "a3"});
-  dispatcher.park(1, take(1, 2).messages, start + 10ms);
+  take(1, 2);
+  park(dispatcher, 1, start + 10ms);
 
   EXPECT_THAT(taken(2), ElementsAre("b1"));
   EXPECT_THAT(taken(2, 10, start + 9ms), IsEmpty());
@@ -163,10 +164,10 @@ TEST_F(DispatcherTest, ParksAGroupInItsPlaceUntilItIsDue) {
 
 TEST_F(DispatcherTest, ParksOneMessageWithoutAGroupAmongOthersOfItsKind) {
   receive({"-1", "-2"});
-  std::vector<Message> first = take(1).messages;
+  take(1);
   EXPECT_THAT(taken(1), ElementsAre("-2"));
 
-  dispatcher.park(1, std::move(first), start + 10ms);
+  park(dispatcher, 1, start + 10ms);
   finish(1, 1);
 
   EXPECT_THAT(taken(2, 10, start + 10ms), ElementsAre("-1"));
@@ -238,11 +239,11 @@ TEST_F(DispatcherTest, ASuspectWaitsForTheQueuesTokenAndLeavesItsGroupInDebt) {
 TEST_F(DispatcherTest, AParkedGroupGivesTheTokensOfThoseBackThatHaveNotBegun) {
   dispatcher.limit({.queue = Rate{1, 4}});
   receive({"a1", "a2", "a3", "a4", "b1", "b2", "b3", "b4"});
-  std::vector<Message> ofA = take(0).messages;
-  ASSERT_EQ(ofA.size(), 4U);
+  take(0);
+  ASSERT_EQ(held[0].size(), 4U);
 
-  dispatcher.giveBack(GroupId{"a"}, 3, start);
-  dispatcher.park(0, std::move(ofA), start + 1h);
+  for (std::size_t i = 1; i < 4; ++i) dispatcher.giveBack(0, held[0][i].place(), start);
+  park(dispatcher, 0, start + 1h);
 
   EXPECT_THAT(taken(1), ElementsAre("b1", "b2", "b3"));
 }
@@ -253,7 +254,7 @@ TEST_F(DispatcherTest, WhatIsHeldBackGoesAtOnceWhenATokenComesBack) {
   ASSERT_THAT(taken(0), ElementsAre("a1"));
   ASSERT_THAT(taken(1), IsEmpty());  // b and c wait
 
-  dispatcher.giveBack(GroupId{"a"}, 1, start);
+  dispatcher.giveBack(0, held[0].front().place(), start);
 
   EXPECT_TRUE(dispatcher.isReady(start));
   EXPECT_THAT(taken(1), ElementsAre("b1"));
@@ -284,7 +285,7 @@ TEST_F(DispatcherTest, HandsOutSuspectsAloneAndInTheOrderOfTheSource) {
   dispatcher.suspect({MessageId{"d1"}, MessageId{"b1"}}, 0, 0);
   receive({"a1", "b1", "c1", "d1", "b2"});
 
-  EXPECT_THAT(idsOf(dispatcher.takeSuspects(0, 10).messages), ElementsAre("b1", "d1"));
+  EXPECT_THAT(idsOf(hold(0, dispatcher.takeSuspects(0, 10))), ElementsAre("b1", "d1"));
   EXPECT_FALSE(dispatcher.hasSuspects());
   finish(0, 2);
   dispatcher.trust();
@@ -298,15 +299,16 @@ TEST_F(DispatcherTest, SuspectsTheWholeFrontWhenNobodyKnowsMore) {
   dispatcher.suspect({}, 3, 0);
   receive({"a1", "a2", "b1", "c1"});
 
-  EXPECT_THAT(idsOf(dispatcher.takeSuspects(0, 10).messages), ElementsAre("a1", "a2", "b1"));
+  EXPECT_THAT(idsOf(hold(0, dispatcher.takeSuspects(0, 10))), ElementsAre("a1", "a2", "b1"));
 }
 
 TEST_F(DispatcherTest, LeavesWhatFollowsAFailedSuspectWithItsGroup) {
   dispatcher.suspect({}, 3, 0);
   receive({"a1", "a2", "b1", "c1"});
-  dispatcher.park(0, dispatcher.takeSuspects(0, 1).messages, start + 10ms);
+  hold(0, dispatcher.takeSuspects(0, 1));
+  park(dispatcher, 0, start + 10ms);
 
-  EXPECT_THAT(idsOf(dispatcher.takeSuspects(0, 10).messages), ElementsAre("b1"));
+  EXPECT_THAT(idsOf(hold(0, dispatcher.takeSuspects(0, 10))), ElementsAre("b1"));
   finish(0, 1);
   dispatcher.trust();
 
@@ -317,12 +319,12 @@ TEST_F(DispatcherTest, LeavesWhatFollowsAFailedSuspectWithItsGroup) {
 TEST_F(DispatcherTest, KeepsInItsFrontWhatTheSourceDoesNotKnowToBeDone) {
   receive({"a1", "b1", "c1", "d1"});
   take(0);
-  dispatcher.acknowledge(0, std::vector<Message>(1), false);
+  done(dispatcher, 0, 1, true, false);
   dispatcher.release(0);
   take(1), take(2);
 
   EXPECT_EQ(take(3).startable, 0U) << "a successor's front would end before it";
-  dispatcher.park(3, held[3], start);
+  park(dispatcher, 3, start);
   dispatcher.confirm(1);
 
   EXPECT_EQ(dispatcher.take(3, 1, start).startable, 1U);
@@ -332,12 +334,13 @@ TEST_F(DispatcherTest, HandsOutWhatIsBeforeASuspectInItsGroupWithIt) {
   dispatcher.suspect({MessageId{"a2"}}, 0, 0);
   receive({"a1", "a2", "a3"});
 
-  EXPECT_THAT(idsOf(dispatcher.takeSuspects(0, 10).messages), ElementsAre("a1", "a2"));
+  EXPECT_THAT(idsOf(hold(0, dispatcher.takeSuspects(0, 10))), ElementsAre("a1", "a2"));
 }
 
 TEST_F(DispatcherTest, LetsAParkedGroupWaitOnWhenTheSourceBeginsAnew) {
   receive({"a1", "a2"});
-  dispatcher.park(0, take(0).messages, start + 5s);
+  take(0);
+  park(dispatcher, 0, start + 5s);
 
   dispatcher.clear();
   receive({"a1", "a2", "b1"});
@@ -364,7 +367,8 @@ TEST_F(DispatcherTest, AGroupThatWaitsLeavesRoomForOthersUpToTheWholeWindow) {
   for (int i = 0; i < 60; ++i) receive({"a" + std::to_string(i)});
   EXPECT_FALSE(dispatcher.wantsMore());
 
-  dispatcher.park(0, take(0, 60).messages, start + 1h);
+  take(0, 60);
+  park(dispatcher, 0, start + 1h);
   EXPECT_TRUE(dispatcher.wantsMore());
   for (int i = 60; i < 99; ++i) receive({"a" + std::to_string(i)});
   EXPECT_TRUE(dispatcher.wantsMore());
@@ -376,13 +380,54 @@ TEST_F(DispatcherTest, AGroupThatWaitsLeavesRoomForOthersUpToTheWholeWindow) {
 TEST_F(DispatcherTest, ForgetsEverythingWhenTheSourceBeginsAnew) {
   receive({"a1", "b1", "b2"});
   take(1);
-  dispatcher.park(2, take(2).messages, start);
+  take(2);
+  park(dispatcher, 2, start);
 
   dispatcher.clear();
   receive({"a1", "b1"});
 
   EXPECT_THAT(taken(1), ElementsAre("a1"));
   EXPECT_THAT(taken(2), ElementsAre("b1"));
+}
+
+TEST_F(DispatcherTest, WhatIsGivenBackAsASuspectComesAloneAndItsGroupWaitsBehindIt) {
+  receive({"a1", "a2", "b1", "c1"});
+  take(1);
+  park(dispatcher, 1, start, true);
+  taken(2);  // b1
+
+  EXPECT_THAT(taken(2, 1), ElementsAre("c1")) << "a lane that holds something does not get it";
+  const Handout alone = take(3);
+
+  EXPECT_THAT(idsOf(alone), ElementsAre("a1"));
+  EXPECT_TRUE(alone.assignment.items[0].isAlone);
+  EXPECT_THAT(taken(1), IsEmpty());
+  finish(3, 1);
+  const Handout next = take(1);
+  EXPECT_THAT(idsOf(next), ElementsAre("a2"));
+  EXPECT_FALSE(next.assignment.items[0].isAlone);
+}
+
+TEST_F(DispatcherTest, ASuspectStaysOneWhenTheSourceBeginsAnew) {
+  receive({"a1", "a2", "b1"});
+  take(1);
+  park(dispatcher, 1, start, true);
+  dispatcher.clear();
+  receive({"a1", "a2", "b1"});
+  EXPECT_THAT(taken(2), ElementsAre("b1"));
+
+  const Handout alone = take(1);
+
+  EXPECT_THAT(idsOf(alone), ElementsAre("a1"));
+  EXPECT_TRUE(alone.assignment.items[0].isAlone);
+}
+
+TEST_F(DispatcherTest, NoSuspectIsSwept) {
+  receive({"a1", "b1", "c1", "d1", "e1", "f1"});
+  take(1);
+  park(dispatcher, 1, start, true);
+
+  EXPECT_THAT(idsOf(hold(2, dispatcher.sweep(2, 10, start))), ElementsAre("b1", "c1", "d1", "e1", "f1"));
 }
 
 /// Whatever lanes do, in whatever order: each message is handed out once at a time, a group is in one lane only and in
@@ -393,7 +438,7 @@ class DispatcherStorm : public DispatcherTest, public testing::WithParamInterfac
 TEST_P(DispatcherStorm, KeepsEveryGroupInOneLaneAndInItsOrder) {
   Random random{static_cast<std::uint64_t>(GetParam())};
   std::map<std::string, int> sent;
-  std::map<std::string, int> done;
+  std::map<std::string, int> finished;
   BootTime now = start;
   int left = 300;
   for (int step = 0; step < 20'000 && (left > 0 || dispatcher.window() > 0); ++step) {
@@ -408,27 +453,19 @@ TEST_P(DispatcherStorm, KeepsEveryGroupInOneLaneAndInItsOrder) {
       const std::size_t max = 1 + random.below(4);
       hold(lane, random.below(2) == 0 ? dispatcher.take(lane, max, now) : dispatcher.sweep(lane, max, now));
     } else if (!mine.empty() && random.below(4) == 0) {
-      const std::string group = mine.front().group.value;
-      std::vector<Message> back;
-      std::erase_if(mine, [&](const Message& each) {
-        const bool goes = each.group.value == group;
-        if (goes) back.push_back(each);
-        return goes;
-      });
-      dispatcher.park(lane, back, now + std::chrono::milliseconds(random.below(20)));
+      park(dispatcher, lane, now + std::chrono::milliseconds(random.below(20)), random.below(8) == 0);
     } else if (!mine.empty()) {
-      const std::string id = mine.front().id.value;
-      EXPECT_EQ(std::stoi(id.substr(1)), ++done[id.substr(0, 1)]);
-      mine.erase(mine.begin());
+      const std::string id = mine.front()->id.value;
+      EXPECT_EQ(std::stoi(id.substr(1)), ++finished[id.substr(0, 1)]);
       finish(lane, 1);
     }
     std::map<std::string, std::set<std::size_t>> lanesOf;
     for (const auto& [number, messages] : held)
-      for (const Message& message : messages) lanesOf[message.group.value].insert(number);
+      for (const MessagePtr& message : messages) lanesOf[message->group.value].insert(number);
     for (const auto& [group, lanes] : lanesOf) ASSERT_EQ(lanes.size(), 1U) << group;
   }
   EXPECT_EQ(dispatcher.window(), 0U);
-  EXPECT_EQ(done, sent);
+  EXPECT_EQ(finished, sent);
 }
 INSTANTIATE_TEST_SUITE_P(Seeds, DispatcherStorm, testing::Range(1, 201));
 

@@ -28,20 +28,20 @@ class GroupSchedulerTest : public testing::Test {
     Message message = messageOf(id);
     message.position = static_cast<std::int64_t>(++number);
     const std::string name = message.group.value;
-    return to.add(name, {number, std::move(message)});
+    return to.add(name, {number, sealed(std::move(message), {}, number)});
   }
   std::vector<std::string> taken(std::size_t lane, std::size_t max = 10, BootTime now = start) {
     hand[lane] = {};
     std::vector<std::string> ids;
     for (Entry& entry : scheduler.take(lane, max, now, never).entries) {
-      ids.push_back(entry.message.id.value);
-      hand[lane].push_back(std::move(entry.message));
+      ids.push_back(entry.message->id.value);
+      hand[lane].push_back({entry.message.place()});
     }
     return ids;
   }
   std::vector<std::string> swept(std::size_t lane, std::size_t max = 10, BootTime now = start) {
     std::vector<std::string> ids;
-    for (const Entry& entry : scheduler.sweep(lane, max, now)) ids.push_back(entry.message.id.value);
+    for (const Entry& entry : scheduler.sweep(lane, max, now)) ids.push_back(entry.message->id.value);
     return ids;
   }
   void finish(std::size_t lane) {
@@ -51,7 +51,7 @@ class GroupSchedulerTest : public testing::Test {
 
   Window::Number number = 0;
   GroupScheduler scheduler{3, false};
-  std::map<std::size_t, std::vector<Message>> hand;
+  std::map<std::size_t, std::vector<Item>> hand;
 };
 
 TEST_F(GroupSchedulerTest, ALineIsWithOneLaneAndComesBackAtTheEnd) {
@@ -198,11 +198,11 @@ TEST_F(GroupSchedulerTest, AnHeirGoesBeforeTheRestOfItsLine) {
   for (const char* id : {"a1", "a2"}) add(scheduler, id);
   taken(0, 1);
   const GroupScheduler::Held done = scheduler.finish(0);
-  scheduler.addFirst(*done.line, {done.number, messageOf("a9"), true});
+  scheduler.addFirst(*done.line, {done.entry.number, sealed(messageOf("a9"), {}, 9), true});
   scheduler.release(0);
 
   EXPECT_THAT(taken(0), ElementsAre("a9", "a2"));
-  EXPECT_TRUE(scheduler.finish(0).isSuccessor);
+  EXPECT_TRUE(scheduler.finish(0).entry.isSuccessor);
 }
 
 TEST_F(GroupSchedulerTest, SuspectsAreTakenUpToTheirNumberWhateverTheLimits) {

@@ -28,11 +28,11 @@ class IntakeTest : public testing::Test {
   static std::vector<std::string> suspectsOf(const std::vector<Intake::Received>& received) {
     std::vector<std::string> ids;
     for (const Intake::Received& each : received)
-      if (each.isSuspect) ids.push_back(each.entry.message.id.value);
+      if (each.isSuspect) ids.push_back(each.entry.message->id.value);
     return ids;
   }
   static void leave(Intake& intake, const Intake::Received& received, bool sourceKnows = true) {
-    intake.leave(received.entry.number, received.entry.message, true, sourceKnows);
+    intake.leave(received.entry.number, *received.entry.message, true, sourceKnows);
   }
 
   Intake plain{{.messages = 4, .bytes = 100, .unrecordedWindow = 2}, std::nullopt};
@@ -87,25 +87,25 @@ TEST_F(IntakeTest, OneStandsForThoseThatComeBeforeItBegins) {
   ASSERT_THAT(received, SizeIs(2));
   receive(coalescing, {"a4"});
 
-  EXPECT_THAT(coalescing.begin(received[0].entry.message), SizeIs(2));
+  EXPECT_THAT(coalescing.begin(*received[0].entry.message), SizeIs(2));
   EXPECT_THAT(receive(coalescing, {"a5"}), SizeIs(1)) << "it came after the run began";
 }
 
 TEST_F(IntakeTest, WhoLeavesWithoutARunHasAnHeirThatKeepsItsPlace) {
   const auto received = receive(coalescing, {"a1", "a2"});
-  EXPECT_TRUE(coalescing.mayLeaveSuccessor(received[0].entry.message));
+  EXPECT_TRUE(coalescing.mayLeaveSuccessor(*received[0].entry.message));
 
-  const auto successor = coalescing.leave(received[0].entry.number, received[0].entry.message, false, true);
+  const auto successor = coalescing.leave(received[0].entry.number, *received[0].entry.message, false, true).successor;
 
   ASSERT_TRUE(successor);
-  EXPECT_EQ(successor->id.value, "a2");
+  EXPECT_EQ((*successor)->id.value, "a2");
   EXPECT_EQ(coalescing.window(), 1U);
   EXPECT_FALSE(coalescing.isInFront({received[0].entry.number, *successor, true}));
 }
 
 TEST_F(IntakeTest, TheSourceIsToldOfThoseWhoWereStoodFor) {
   const auto received = receive(coalescing, {"a1", "a2"});
-  coalescing.begin(received[0].entry.message);
+  coalescing.begin(*received[0].entry.message);
   leave(coalescing, received[0], false);
 
   coalescing.confirm(2);
@@ -118,8 +118,8 @@ TEST_F(IntakeTest, AnHeirOfWhomOnlyAStubIsLeftHasToBeReadAgain) {
   for (std::size_t i = 0; i < Coalescer::mostSuccessors; ++i) receive(coalescing, {"a" + std::to_string(i + 2)});
   receive(coalescing, {"a100"});
   Intake::Number number = received[0].entry.number;
-  std::optional<Message> next = received[0].entry.message;
-  while (next) next = coalescing.leave(number, Message(*next), false, true);
+  std::optional<MessagePtr> next = received[0].entry.message;
+  while (next) next = coalescing.leave(number, **next, false, true).successor;
 
   EXPECT_TRUE(coalescing.mustBeReadAgain());
   coalescing.clear();

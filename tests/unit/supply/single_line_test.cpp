@@ -33,16 +33,16 @@ class SingleLineTest : public testing::Test {
     for (Message& message : messages) message.group.value = "g";
     return messages;
   }
-  static std::vector<std::string> idsOf(const std::vector<Message>& messages) {
+  static std::vector<std::string> idsOf(const std::vector<MessagePtr>& messages) {
     std::vector<std::string> ids;
-    for (const Message& message : messages) ids.push_back(message.id.value);
+    for (const MessagePtr& message : messages) ids.push_back(message->id.value);
     return ids;
   }
   void come(std::vector<Message> messages, const std::optional<MessageId>& ran = {}) {
     line.receive(std::move(messages), ran);
   }
-  Assignment take() { return line.take(0, 100, start); }
-  Assignment suspects() { return line.takeSuspects(0, 100); }
+  Handout take() { return line.take(0, 100, start); }
+  Handout suspects() { return line.takeSuspects(0, 100); }
 
   SingleLine line;
 };
@@ -65,10 +65,10 @@ TEST_F(SingleLineTest, ReadsAsFarAsAPredecessorCanHaveGone) {
   come(messagesOf({"c", "d"}, 3));
   EXPECT_FALSE(line.mustReadOn());
 
-  const Assignment assignment = suspects();
+  const Handout handout = suspects();
 
-  EXPECT_THAT(idsOf(assignment.messages), ElementsAre("a", "b", "c"));
-  EXPECT_EQ(assignment.suspects, 3U);
+  EXPECT_THAT(idsOf(handout.messages), ElementsAre("a", "b", "c"));
+  for (const Item& item : handout.assignment.items) EXPECT_TRUE(item.isAlone);
   EXPECT_THAT(idsOf(take().messages), ElementsAre("d"));
 }
 
@@ -110,7 +110,7 @@ TEST_F(SingleLineTest, WhatComesLaterIsNoSuspect) {
 TEST_F(SingleLineTest, SuspectsThatAreLeftAreFoundAgainByTheirIds) {
   line.suspect({}, 2, 0);
   come(messagesOf({"a", "b"}));
-  for (const Message& message : {suspects().messages.front()}) line.finish(0, message, true, true);
+  line.finish(0, {suspects().messages.front().place()}, true);
 
   line.clear();
   come(messagesOf({"new", "b", "c"}));
@@ -134,18 +134,18 @@ TEST_F(SingleLineTest, ATokenIsTakenByTheStartAndNotByTheQuestion) {
   EXPECT_LE(line.takeTurn(GroupId{}, false, start), start);
   EXPECT_LE(line.takeTurn(GroupId{}, false, start), start);
 
-  line.begin(messagesOf({"a"}).front(), start);
+  line.begin(0, 1, GroupId{}, start);
 
   EXPECT_EQ(line.takeTurn(GroupId{}, false, start), start + 1s);
 }
 
 TEST_F(CoalescingLine, ARunStandsForThoseThatCameBeforeItBegan) {
   come(alike({"a", "b"}));
-  const Assignment assignment = take();
-  ASSERT_THAT(assignment.messages, SizeIs(1));
+  const Handout handout = take();
+  ASSERT_THAT(handout.messages, SizeIs(1));
 
-  EXPECT_THAT(line.begin(assignment.messages[0], start), SizeIs(1));
-  line.finish(0, assignment.messages[0], true, true);
+  EXPECT_THAT(line.begin(0, handout.messages[0].place(), GroupId{}, start), SizeIs(1));
+  line.finish(0, {handout.messages[0].place()}, true);
 
   EXPECT_FALSE(line.hasSuccessor());
   EXPECT_THAT(take().messages, IsEmpty());
@@ -156,12 +156,12 @@ TEST_F(CoalescingLine, ASuccessorComesAtItsPlaceOnceTheRestIsGivenBack) {
   for (Message& message : messages) message.group.value = message.id.value;
   messages[2].group.value = "a";  // which the first one stands for
   come(messages);
-  const Assignment hand = take();
+  const Handout hand = take();
   ASSERT_THAT(idsOf(hand.messages), ElementsAre("a", "b", "d"));
 
-  line.finish(0, hand.messages[0], false, true);
+  line.finish(0, {hand.messages[0].place(), false}, true);
   EXPECT_TRUE(line.hasSuccessor());
-  line.park(0, {hand.messages[1], hand.messages[2]}, start, 0);
+  line.park(0, std::vector<Item>{{hand.messages[1].place()}, {hand.messages[2].place()}}, start);
 
   EXPECT_THAT(idsOf(take().messages), ElementsAre("b", "c", "d"));
   EXPECT_FALSE(line.hasSuccessor());
