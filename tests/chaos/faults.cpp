@@ -38,12 +38,14 @@ void freezeInHandler(Arena& arena, test::FreezePlace place) {
   frozen.process->signal(SIGCONT);
 }
 
-/// The successor stops as well, after its first commits: the stale leader has the store for itself, and goes on where
-/// it stood.
+/// The successor stops as well, before its first commit: the stale leader has the store for itself, and goes on where
+/// it stood. Had the successor committed all that the stale leader has in hand, that leader would find each key and do
+/// no harm.
 void freezeSuccession(Arena& arena) {
   const Member& stale = awaitFrozen(arena, test::freezeBeforeTransaction);
+  arena.page().freeze = test::freezeBeforeTransaction;
   arena.awaitNewTerm();
-  const Member& successor = awaitFrozen(arena, test::freezeBeforeTransaction, &stale);
+  const Member& successor = awaitStopped(arena, &stale);
   stale.process->signal(SIGCONT);
   eventually([&] { return arena.course().tokenOf(stale.name) == 0; }, 10s);
   successor.process->signal(SIGCONT);
@@ -168,8 +170,12 @@ milliseconds drawn(Random& random, milliseconds least, milliseconds most) {
          milliseconds{static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>((most - least).count())))};
 }
 
-Member& awaitFrozen(Arena& arena, test::FreezePlace place, const Member* already) {
+Member& awaitFrozen(Arena& arena, test::FreezePlace place) {
   arena.page().freeze = place;
+  return awaitStopped(arena);
+}
+
+Member& awaitStopped(Arena& arena, const Member* already) {
   Member* frozen = nullptr;
   const auto isFrozen = [&] {
     for (Member& member : arena.members())

@@ -12,7 +12,9 @@ void strike(FaultKind kind, Arena& arena, Random& random);
 void strikeStorage(FaultKind kind, Arena& arena, Random& random);
 
 /// Stops the next process that comes to this place in a handler.
-Member& awaitFrozen(Arena& arena, test::FreezePlace place, const Member* already = nullptr);
+Member& awaitFrozen(Arena& arena, test::FreezePlace place);
+/// A handler stopped its process where the page says. `already`: another one that stands.
+Member& awaitStopped(Arena& arena, const Member* already = nullptr);
 /// Sessions last 3 s, so a fault of a second passes unnoticed and one of six does not.
 std::chrono::milliseconds drawn(Random& random, std::chrono::milliseconds least, std::chrono::milliseconds most);
 

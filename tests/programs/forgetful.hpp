@@ -20,7 +20,7 @@ class Forgetful final : public ForwardingStore {
   Result<std::vector<Admission>> known(const ConsumerName&, std::span<const Message> messages) override {
     return std::vector<Admission>(messages.size(), Admission::fresh);
   }
-  void expect(std::span<const Message>) override {}  // nobody will ask
+  void expect(std::vector<MessageId>) override {}  // nobody will ask
 
  private:
   class Welcoming final : public ForwardingTransaction {

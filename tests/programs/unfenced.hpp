@@ -30,7 +30,7 @@ class Unfenced final : public ForwardingStore {
     return std::unique_ptr<IFencedTransaction>(std::make_unique<Unchecked>(std::move(*begun), *this, term));
   }
   // What is foreseen is not asked for: the fence would be passed long after it was lifted, and perhaps hold after all.
-  void expect(std::span<const Message>) override {}
+  void expect(std::vector<MessageId>) override {}
 
  private:
   class Unchecked final : public ForwardingTransaction {

@@ -7,6 +7,7 @@
 
 #include "backends/postgresql/session/connection.hpp"
 #include "leading.hpp"
+#include "support/announce.hpp"
 #include "support/tcp_proxy.hpp"
 #include "tenure/consumer.hpp"
 
@@ -65,9 +66,9 @@ TEST_F(ABrokenConnection, FindsTheKeysOfThoseThatComeNextLookedUpByTheCommitBefo
   };
   const std::vector<Message> first{messageWith("1")};
   const std::vector<Message> next{messageWith("2"), messageWith("1")};
-  leader_.store().expect(first);
+  test::announce(leader_.store(), first);
   EXPECT_EQ(leader_.store().known(consumer, first).value(), std::vector{Admission::fresh});
-  leader_.store().expect(next);
+  test::announce(leader_.store(), next);
   auto transaction = leader_.begin();
   EXPECT_EQ(transaction->admit(consumer, first[0].id, digestOf(""), MessageFate::done).value(), Admission::fresh);
   ASSERT_THAT(transaction->commit(), succeeds());

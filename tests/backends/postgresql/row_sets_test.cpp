@@ -4,6 +4,7 @@
 #include "backends/postgresql/session/connection.hpp"
 #include "leading.hpp"
 #include "storage/records.hpp"
+#include "support/announce.hpp"
 
 namespace tenure::postgresql {
 namespace {
@@ -110,7 +111,7 @@ TEST(ACommit, HasNoStatementThatIsPlannedAgainAndAgain) {
       messages.push_back({MessageId{std::to_string(commit) + "-" + std::to_string(i)}, {}, "body", {}});
     ASSERT_THAT(sink->append(messages), succeeds());
     const std::vector<Message> fetched = source.fetch(5, BootClock::now(), {}).value();
-    leader.store().expect(fetched);
+    test::announce(leader.store(), fetched);
     const auto transaction = leader.begin();
     std::vector<MessageId> ids;
     for (const Message& message : fetched) {

@@ -1,5 +1,6 @@
 // What travels ahead of its need: the messages that come next, and whether they have keys.
 #include "scene.hpp"
+#include "support/announce.hpp"
 
 namespace tenure::test {
 namespace {
@@ -78,9 +79,9 @@ TEST_F(Ahead, ACommitLooksForTheKeysOfThoseThatComeNext) {
   };
   const std::vector<Message> first{messageWith("1")};
   const std::vector<Message> next{messageWith("2"), messageWith("1")};
-  leader_.store().expect(first);
+  test::announce(leader_.store(), first);
   EXPECT_THAT(leader_.store().known(ledger, first).value(), ElementsAre(Admission::fresh));
-  leader_.store().expect(next);
+  test::announce(leader_.store(), next);
   const auto transaction = leader_.begin();
   EXPECT_EQ(transaction->admit(ledger, first[0].id, digestOf(""), MessageFate::done).value(), Admission::fresh);
   ASSERT_THAT(transaction->commit(), succeeds());

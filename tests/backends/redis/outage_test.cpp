@@ -4,6 +4,7 @@
 #include <future>
 
 #include "scene.hpp"
+#include "support/announce.hpp"
 #include "support/loopback.hpp"
 #include "support/tcp_proxy.hpp"
 
@@ -48,7 +49,7 @@ TEST_F(Outage, WhatWasForeseenOfAServerIsForgottenWithIt) {
   Message message;
   message.id = MessageId{"m"};
   message.body = "body";
-  leader_.store().expect({&message, 1});
+  test::announce(leader_.store(), {&message, 1});
   ASSERT_EQ(leader_.store().known(ledger, {&message, 1}).value(), std::vector{Admission::fresh});
   Leader next(server_.options(), TestTerm(8));
   server_.stop();

@@ -1,5 +1,6 @@
 // The transaction: what it keeps, what it undoes, and what a stale one can do (nothing).
 #include "conformance/store/store_suite.hpp"
+#include "support/announce.hpp"
 
 namespace tenure::test {
 namespace {
@@ -517,7 +518,7 @@ TEST_P(StoreSuite, AnExpectedMessageIsAdmittedAsAnyOther) {
   ASSERT_EQ(admit(leaderWith(7), "seen").value(), Admission::fresh);
   const Leader leader = leaderWith(8);
   const std::vector<Message> messages{messageWith("new"), messageWith("seen"), messageWith("seen", "another body")};
-  leader.store->expect(messages);
+  test::announce(*leader.store, messages);
   ASSERT_THAT(leader.store->known(consumer, {messages.data(), 1}).value(), ElementsAre(Admission::fresh));
   auto transaction = begin(leader);
   std::vector<Admission> admissions;
@@ -533,7 +534,7 @@ TEST_P(StoreSuite, AnExpectedMessageIsAdmittedAsAnyOther) {
 TEST_P(StoreSuite, WhatIsForeseenIsNotTrusted) {
   const Leader leader = leaderWith(7);
   const std::vector<Message> messages{messageWith("m")};
-  leader.store->expect(messages);
+  test::announce(*leader.store, messages);
   ASSERT_THAT(leader.store->known(consumer, messages).value(), ElementsAre(Admission::fresh));
   auto early = begin(leader);
   ASSERT_THAT(early->admit(consumer, MessageId{"m"}, digestOf("body"), MessageFate::done), succeeds());

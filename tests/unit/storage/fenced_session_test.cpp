@@ -5,6 +5,7 @@
 
 #include "storage/operators/store_admin.hpp"
 #include "storage/records.hpp"
+#include "support/announce.hpp"
 #include "support/events.hpp"
 #include "support/results.hpp"
 #include "support/terms.hpp"
@@ -23,11 +24,6 @@ using testing::ElementsAre;
 const ConsumerName books{"ledger"};
 const WallTime at{std::chrono::milliseconds{1'790'000'000'000}};
 
-std::vector<MessageId> idsToExpect(const std::vector<Message>& messages) {
-  std::vector<MessageId> ids;
-  for (const Message& message : messages) ids.push_back(message.id);
-  return ids;
-}
 Message messageWith(const std::string& id) {
   Message message;
   message.id = MessageId{id};
@@ -140,7 +136,7 @@ TEST_F(FencedSessions, ANewerTermsCommitIsNotTakenForTheLostOne) {
 TEST_F(FencedSessions, AKeyThatSomebodyElseHasMadeSinceTheLookUndoesTheBatch) {
   const auto session = leader(term_);
   const std::vector<Message> expected{messageWith("a"), messageWith("b")};
-  session->expect(idsToExpect(expected));
+  test::announce(*session, expected);
   ASSERT_THAT(session->known(books, {expected.data(), 1}).value(), ElementsAre(Admission::fresh));
   auto transaction = session->begin(term_).value();
   ASSERT_EQ(admit(*transaction, "a").value(), Admission::fresh);
@@ -228,7 +224,7 @@ TEST_F(FencedSessions, OneLookServesAllThatAreExpected) {
   const auto session = leader(term_);
   std::vector<Message> expected;
   for (int i = 0; i < 100; ++i) expected.push_back(messageWith(std::to_string(i)));
-  session->expect(idsToExpect(expected));
+  test::announce(*session, expected);
   const std::size_t before = state_.reads;
   auto transaction = session->begin(term_).value();
 
@@ -242,10 +238,10 @@ TEST_F(FencedSessions, TheLookForTheNextBatchRidesOnTheCommit) {
   const auto session = leader(term_);
   const std::vector<Message> first{messageWith("a")};
   const std::vector<Message> second{messageWith("b")};
-  session->expect(idsToExpect(first));
+  test::announce(*session, first);
   auto one = session->begin(term_).value();
   ASSERT_EQ(admit(*one, "a").value(), Admission::fresh);
-  session->expect(idsToExpect(second));
+  test::announce(*session, second);
   ASSERT_THAT(one->commit(), succeeds());
   const std::size_t before = state_.reads;
 
@@ -261,7 +257,7 @@ TEST_F(FencedSessions, WhereLooksAreDearWhatIsExpectedIsTakenForNewOnceNothingCa
   const auto session = leader(term_);
   const auto handle = [&](const std::string& id) {
     const std::vector<Message> expected{messageWith(id)};
-    session->expect(idsToExpect(expected));
+    test::announce(*session, expected);
     auto transaction = session->begin(term_).value();
     const Admission admission = admit(*transaction, id).value();
     EXPECT_THAT(transaction->commit(), succeeds());
@@ -274,7 +270,7 @@ TEST_F(FencedSessions, WhereLooksAreDearWhatIsExpectedIsTakenForNewOnceNothingCa
 
   EXPECT_EQ(state_.reads, before) << "it was not looked at";
   const std::vector<Message> again{messageWith("next")};
-  session->expect(idsToExpect(again));
+  test::announce(*session, again);
   auto wrong = session->begin(term_).value();
   EXPECT_EQ(admit(*wrong, "next").value(), Admission::fresh);
   EXPECT_THAT(wrong->commit(), failsWith(Errc::transactionConflict));
@@ -286,7 +282,7 @@ TEST_F(FencedSessions, WhoeverWasAskedAboutBeforehandWasLookedAtToo) {
   const auto session = leader(term_);
   const auto handle = [&](const std::string& id) {
     const std::vector<Message> expected{messageWith(id)};
-    session->expect(idsToExpect(expected));
+    test::announce(*session, expected);
     EXPECT_THAT(session->known(books, expected).value(), ElementsAre(Admission::fresh));
     auto transaction = session->begin(term_).value();
     EXPECT_EQ(admit(*transaction, id).value(), Admission::fresh);
