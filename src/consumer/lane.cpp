@@ -209,8 +209,8 @@ Action Lane::onTaken(Supplied supplied, const Now& now) {
     sweeper_.mayGoOn();
   }
   const auto suspects = static_cast<std::size_t>(std::ranges::count(assignment.items, true, &supply::Item::isAlone));
-  queue_.add(supplied.messages);
-  inWork_.onArrived(queue_, supplied.messages.size(), suspects);
+  queue_.add(std::move(supplied.messages));
+  inWork_.onArrived(queue_, assignment.items.size(), suspects);
   if (supplied.isScan && inWork_.isUnread()) return scanned(now);
   if (queue_.size() == 0 && !inWork_.isUnread()) return emptied(now);
   if (queue_.settled() > 0 && queue_.settled() == queue_.size()) state_.pendingWrites.ends = true;

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <span>
 #include <unordered_set>
 #include <vector>
@@ -45,9 +46,9 @@ class LaneQueue {
 
   // Messages that come.
 
-  void add(std::span<const MessagePtr> messages) {
+  void add(std::vector<MessagePtr> messages) {
     if (first_ * 2 >= messages_.size()) compact();  // a long one is not moved for a few
-    messages_.insert(messages_.end(), messages.begin(), messages.end());
+    messages_.insert(messages_.end(), std::move_iterator(messages.begin()), std::move_iterator(messages.end()));
   }
   void narrow(bool narrows) noexcept { narrows_ = narrows; }
   void setSuspects(std::size_t suspects) noexcept { suspects_ = suspects; }
