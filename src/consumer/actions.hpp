@@ -62,10 +62,10 @@ struct Begin {  // the message starts, and takes a token in one line: which othe
   supply::Place place;
   GroupId group;
 };
-struct Report {  // what became of messages → reported
+struct Report {  // messages are done, or given back → reported
   supply::Report of;
-  std::vector<MessageHistory> histories{};  // of each parked one
-  GroupId group{};                          // of them
+  std::vector<MessageHistory> histories{};  // of each message that is given back
+  GroupId group{};                          // that they are of
 };
 
 // The store, and the handler.
@@ -81,6 +81,7 @@ struct Admit {      // in the transaction: its key → admitted
 struct Gather {  // of a handler that answers with values: the head's answer → gathered
   MessagePtr message;
   int attempt = 1;
+  std::optional<WallTime> putOffSince{};
 };
 struct Handle {  // → ran
   MessagePtr message;

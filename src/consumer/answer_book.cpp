@@ -20,14 +20,21 @@ std::optional<Given> AnswerBook::next(Window& window, std::size_t ahead) const {
     const MessagePtr& message = messages[i];
     if (tickets_.contains(message->id)) continue;
     // What is answered behind a message that is not done would be thrown away.
-    const bool isHeldUp = std::ranges::any_of(unended_, [&](Giving before) {
-      const auto found = std::ranges::lower_bound(entries_, before, {}, ticketOf);
-      return waits(*message, *found);
-    });
+    const bool isHeldUp =
+        std::ranges::any_of(unended_,
+                            [&](Giving before) {
+                              const auto found = std::ranges::lower_bound(entries_, before, {}, ticketOf);
+                              return waits(*message, *found);
+                            }) ||
+        (oneByOne_ &&
+         std::ranges::any_of(entries_, [&](const Entry& entry) { return !entry.answer && waits(*message, entry); }));
     if (isHeldUp && isOneLine_) return std::nullopt;
     if (isHeldUp) continue;
     if (inHand_ > 0 && !alone_.empty()) return std::nullopt;
-    return Given{{lastTicket_ + 1}, message.shared(), i == 0 ? window.attempt : 1};
+    return Given{.ticket = {lastTicket_ + 1},
+                 .message = message.shared(),
+                 .attempt = i == 0 ? window.attempt : 1,
+                 .putOffSince = i == 0 ? window.putOffSince : std::nullopt};
   }
   return std::nullopt;
 }

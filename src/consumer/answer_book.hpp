@@ -29,8 +29,9 @@ inline bool isEnded(const Outcome& outcome) noexcept {
 
 class AnswerBook {
  public:
-  /// `isOneLine`: every message waits for the one before it; else those of a group do.
-  explicit AnswerBook(bool isOneLine) noexcept : isOneLine_(isOneLine) {}
+  /// `isOneLine`: every message waits for the one before it; else those of a group do. `oneByOne`: of those only one
+  /// may be in hand at a time.
+  explicit AnswerBook(bool isOneLine, bool oneByOne = false) noexcept : isOneLine_(isOneLine), oneByOne_(oneByOne) {}
 
   struct Entry {
     Given given;
@@ -45,7 +46,8 @@ class AnswerBook {
   struct Window {
     std::vector<MessagePtr> messages;
     int attempt = 1;
-    std::size_t first = 0;  // those before it are given
+    std::optional<WallTime> putOffSince{};  // of the head
+    std::size_t first = 0;                  // those before it are given
   };
   /// The next one that may be given now; nullopt: none may.
   std::optional<Given> next(Window& window, std::size_t ahead) const;
@@ -90,6 +92,7 @@ class AnswerBook {
   void erase(Goes goes);
 
   const bool isOneLine_;
+  const bool oneByOne_;
   std::int64_t lastTicket_ = 0;
   std::vector<Entry> entries_;  // by their tickets
   std::unordered_map<MessageId, Giving> tickets_;

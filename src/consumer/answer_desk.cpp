@@ -54,7 +54,7 @@ Result<Gathered> AnswerDesk::gather(const Asked& asked, const Ways& ways) {
       entry != nullptr &&
       (entry->given.attempt != asked.attempt || (entry->answer && !isReady(*asked.head, asked.attempt))))
     book_.notDone(id);
-  Window window{.messages = asked.startable, .attempt = asked.attempt};
+  Window window{.messages = asked.startable, .attempt = asked.attempt, .putOffSince = asked.putOffSince};
   if (window.messages.empty()) window.messages.push_back(asked.head);
   if (const Result<void> looked = dropKnown(window, ways); !looked) return looked.error();
   book_.keepOrder(window);

@@ -18,7 +18,10 @@ class AnswerDesk {
  public:
   /// Borrows options and clock.
   AnswerDesk(std::unique_ptr<IAnswerer> answerer, bool isOneLine, const ConsumerOptions& options, const IClock& clock)
-      : answerer_(std::move(answerer)), book_(isOneLine), options_(options), clock_(clock) {}
+      : answerer_(std::move(answerer)),
+        book_(isOneLine, !answerer_->answersInOrder()),
+        options_(options),
+        clock_(clock) {}
 
   /// A term begins.
   void attend(const Term& term);
@@ -42,6 +45,7 @@ class AnswerDesk {
   struct Asked {
     MessagePtr head;
     int attempt = 1;
+    std::optional<WallTime> putOffSince{};
     std::vector<MessagePtr> startable;  // the head, and what may begin behind it; empty: the head alone
     std::span<const MessagePtr> ofLane;
     std::size_t batch = 1;

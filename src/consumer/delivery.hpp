@@ -85,6 +85,7 @@ class Delivery {
   struct Begins {};        // which others does it stand for? → begun
   struct Gathers {         // its answer, of a handler that answers with values → gathered
     int attempt = 1;
+    std::optional<WallTime> putOffSince{};
   };
   struct Runs {  // its handler → ran
     int attempt = 1;
@@ -162,7 +163,7 @@ class Delivery {
   // Messages that have a rate-limit token and have not begun.
 
   void bringTokens(std::span<const MessagePtr> messages);
-  /// The groups of settled messages that did not need their token.
+  /// Settled messages that did not need their token.
   std::vector<supply::Place> unbegun(std::span<const MessagePtr> settled) const;
   std::size_t takeTokens(std::span<const MessageId> of);
 
@@ -259,7 +260,7 @@ class Delivery {
   /// The supply hears of its start.
   bool isHeard() const noexcept { return state_.coalesces() || (state_.isOneLine() && head_.isCounted); }
   bool needsAnswer() const { return state_.answers && answered_ != message().id && !isSkip(); }
-  Decision gather() const { return Question{Gathers{attemptNumber()}}; }
+  Decision gather() const { return Question{Gathers{attemptNumber(), state_.histories.putOffSince(message().id)}}; }
   bool isSkip() const { return state_.skipReasonOf(message()) != nullptr; }
   bool needsCharge() const { return head_.isSuspect && !isCharged() && !isSkip(); }
   bool isRefused() const { return refused_ && refused_->id == message().id; }

@@ -31,7 +31,7 @@ inline Action actionOf(Delivery::Question question, const MessagePtr& of) {
                            return Begin{of.place(), of->group};
                          },
                          [&](D::Gathers& how) -> Action {
-                           return Gather{of, how.attempt};
+                           return Gather{of, how.attempt, how.putOffSince};
                          },
                          [&](D::Runs& how) -> Action {
                            return Handle{of, how.attempt, how.mark};

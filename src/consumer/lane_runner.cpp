@@ -494,6 +494,7 @@ Action LaneRunner::perform(Gather& asked) {
   context_.reportProgress();
   const Result<Gathered> gathered = desk_->gather({.head = asked.message,
                                                    .attempt = asked.attempt,
+                                                   .putOffSince = asked.putOffSince,
                                                    .startable = lane_->startable(now()),
                                                    .ofLane = lane_->inHand(),
                                                    .batch = lane_->batch(),

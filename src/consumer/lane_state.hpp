@@ -148,6 +148,13 @@ class Histories {
     ++known->second.times;
     return known->second;
   }
+  /// Since when, in this term and before.
+  std::optional<WallTime> putOffSince(const MessageId& id) const {
+    if (const auto known = postponements_.find(id); known != postponements_.end()) return known->second.since;
+    const AttemptRecord* before = attemptsOf(id);
+    const bool wasPutOff = before != nullptr && before->postponements.times > 0;
+    return wasPutOff ? std::optional(before->postponements.since) : std::nullopt;
+  }
   /// Whether it was postponed.
   bool settle(const MessageId& id) { return !postponements_.empty() && postponements_.erase(id) > 0; }
 

@@ -66,6 +66,8 @@ struct Given {
   Giving ticket;
   std::shared_ptr<const Message> message;
   int attempt = 1;  // 1 at the first
+  /// Since when its handler has asked to see the message again later (Outcome::retryLater); nullopt: it has not.
+  std::optional<WallTime> putOffSince{};
 };
 
 /// Values of the handlers' state by their keys; nullopt: there is none under the key.
@@ -103,6 +105,9 @@ class IAnswerer {
   virtual void leave() noexcept = 0;
   /// How many messages may be in hand at a time; 0: none can be given now.
   virtual std::size_t ahead() = 0;
+  /// Whether messages that wait for each other are handled in the order in which they are given. Else each is given
+  /// when the one before it is answered.
+  virtual bool answersInOrder() const noexcept { return true; }
   /// Since when no message can be given; nullopt: one can.
   virtual std::optional<BootTime> awaySince() = 0;
   /// Never waits. A message that cannot be given is lost, which await() says.
