@@ -84,7 +84,8 @@ void Engine::inaugurate(const Term& term) {
                    setting_.clock);
   readersStore_.reset();
   sourceTimer_.reset();
-  supply_.emplace(orderOf(setting_.options), 1 + setting_.options.ordering.lanes, setting_.clock, setting_.threads);
+  supply_.emplace(orderOf(setting_.options), 1 + setting_.options.ordering.lanes, setting_.clock, setting_.threads,
+                  [this](auto done) { return reading_->settled(done); });
   context_ = std::make_unique<MainContext>(*this, term);
   main_.emplace(*context_, *supply_, notes_, setting_.store, setting_.handlers, setting_.options, setting_.shares,
                 setting_.events, setting_.clock);

@@ -31,8 +31,8 @@ void InWorkRecord::scanned(LaneQueue& queue) {
   expects_ = false;
 }
 
-/// Suspects come before all other messages. They are on record as an earlier term left them; those that come to a lane
-/// beside others are not on its own.
+/// Suspects come before all other messages. Those that an earlier term left are on record. A lane beside others has no
+/// suspect on its record yet: a commit names it first.
 void InWorkRecord::onArrived(LaneQueue& queue, std::size_t messages, std::size_t suspects) const noexcept {
   if (suspects == 0) return;
   queue.setSuspects(std::min(queue.suspects(), queue.size() - messages) + suspects);

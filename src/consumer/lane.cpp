@@ -208,7 +208,7 @@ Action Lane::onTaken(Supplied supplied, const Now& now) {
     supply_.dry = supplied.dry;
     sweeper_.mayGoOn();
   }
-  const auto suspects = static_cast<std::size_t>(std::ranges::count(assignment.items, true, &supply::Item::isAlone));
+  const auto suspects = static_cast<std::size_t>(std::ranges::count(assignment.items, true, &supply::Item::isSuspect));
   queue_.add(std::move(supplied.messages));
   inWork_.onArrived(queue_, assignment.items.size(), suspects);
   if (supplied.isScan && inWork_.isUnread()) return scanned(now);
@@ -632,7 +632,7 @@ Action Lane::on(Done<Commit>, const Now& now) {
   supply::Report report = committer_.reportOf(queue_);
   report.releases = frees;
   for (const supply::Place place : delivery_->unbegun(queue_.settledOnes())) report.unbegun.push_back(place);
-  return reportOf(std::move(report));
+  return stamped(std::move(report));
 }
 
 void Lane::noteRecord(const Now& now) {
@@ -659,8 +659,7 @@ void Lane::report(const Now& now) {
   committer_.tellNews();
 }
 
-/// By its last assignment the supply knows which messages the lane knows of.
-Report Lane::reportOf(supply::Report of) const {
+Report Lane::stamped(supply::Report of) const {
   of.attachment = supply_.attachment;
   of.number = supply_.assignments;
   return {std::move(of)};
@@ -691,9 +690,10 @@ Action Lane::leaveQueue(const Receipt& receipt, const Now& now) {
 bool Lane::mayRelease() const noexcept { return !delivery_->hasTaken(); }
 
 Report Lane::park() {
-  Report report = reportOf({.until = *std::exchange(parkUntil_, std::nullopt)});
+  Report report = stamped({.until = *std::exchange(parkUntil_, std::nullopt)});
   report.group = queue_.head()->group;
-  const std::size_t suspects = state_.isOneLine() ? queue_.suspects() : 0;
+  // Before the lanes begin, a suspect that has failed in good order is handed out as any other message.
+  const std::size_t suspects = state_.precedesLanes() ? 0 : queue_.suspects();
   for (const MessagePtr& message : state_.isOneLine() ? queue_.takeAll() : queue_.takeGroup()) {
     report.of.parked.push_back({message.place(), report.of.parked.size() < suspects});
     report.histories.push_back(state_.histories.take(message->id));

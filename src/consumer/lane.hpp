@@ -4,7 +4,7 @@
 ///   inaugurate   claim ─► recall what earlier terms left ─► attach
 ///
 ///   execute      take ─► head ─► delivery ─► settled ─► head …          (one transaction, a mark before each message)
-///                 ▲                │            └─ over ─► committer: commit ─► report ─┐
+///                 ▲                │            └─ over ─► committer: commit ─► report ──────────────┐
 ///                 │                └─ has to wait ─► commit what precedes ─► park, or wait              │
 ///                 └────────────────────────────────────────────────────────────────────────────────────┘
 ///
@@ -179,7 +179,7 @@ class Lane {
   void noteRecord(const Now& now);
   void report(const Now& now);
   Action leaveQueue(const Receipt& receipt, const Now& now);
-  Report reportOf(supply::Report of) const;
+  Report stamped(supply::Report of) const;
   bool mayRelease() const noexcept;
   Report park();
   void forgetTransaction() noexcept;

@@ -1,17 +1,18 @@
 #include "consumer/supply.hpp"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "consumer/supply/coded.hpp"
 
 namespace tenure::consuming {
 
 namespace {
 
-/// The value as it arrives at the other side. In a test build it travels as text, so that nothing else passes.
+/// The value as it arrives at the other side. A build with a sanitizer sends it as text: it holds nothing
+/// that its text does not have.
 template <class Value>
 Value arrived(Value sent) {
 #ifdef TENURE_CODED_VALUES
@@ -25,11 +26,13 @@ Value arrived(Value sent) {
 
 }  // namespace
 
-Supply::Supply(std::unique_ptr<supply::IOrder> order, std::size_t lanes, const IClock& clock, IThreads& threads)
+Supply::Supply(std::unique_ptr<supply::IOrder> order, std::size_t lanes, const IClock& clock, IThreads& threads,
+               OnDone onDone)
     : clock_(clock),
       ready_(threads.makeSignal()),
       called_(threads.makeSignal()),
       order_(std::move(order)),
+      onDone_(std::move(onDone)),
       lanes_(lanes) {}
 
 // --- lanes
@@ -128,20 +131,23 @@ std::vector<Message> Supply::begin(std::size_t lane, const Begin& begin) {
 
 Reported Supply::report(std::size_t lane, Report report, bool readerTells) {
   const supply::Report of = arrived(std::move(report.of));
+  const std::unordered_set<supply::Place> unbegun(of.unbegun.begin(), of.unbegun.end());
   const std::lock_guard lock(mutex_);
+  keep(std::move(report.histories));
   if (of.attachment != attachment_) return {};
-  for (const supply::Place place : of.unbegun) order_->giveBack(lane, place, clock_.now());
+  TENURE_ASSERT(of.number <= lanes_[lane].assignments);
   Reported reported;
   reported.done.reserve(of.done.size());
   for (const supply::Report::Done& done : of.done) {
+    if (unbegun.contains(done.place)) order_->giveBack(lane, done.place, clock_.now());
     supply::Finished finished = order_->finish(lane, done, !readerTells);
     reported.done.push_back(std::move(finished.message));
     reported.others.insert(reported.others.end(), finished.others.begin(), finished.others.end());
   }
-  if (!of.parked.empty()) {
-    keep(std::move(report.histories));
-    order_->park(lane, of.parked, of.until);
-  }
+  if (onDone_ && onDone_(reported.done)) callReader(Call::atOnce);
+  for (const supply::Item& item : of.parked)
+    if (unbegun.contains(item.place)) order_->giveBack(lane, item.place, clock_.now());
+  if (!of.parked.empty()) order_->park(lane, of.parked, of.until);
   if (of.releases) {
     order_->release(lane);
     callForLook();
@@ -149,11 +155,11 @@ Reported Supply::report(std::size_t lane, Report report, bool readerTells) {
   }
   // Lanes that wait have to look at the time, and at a token that has come back.
   if (!of.parked.empty() || !of.unbegun.empty()) ready_->notifyAll();
-  if (readerTells) {
-    for (std::vector<Message>& stubs : std::array{stubsOf(reported.done), reported.others})
-      toAcknowledge_.insert(toAcknowledge_.end(), std::move_iterator(stubs.begin()), std::move_iterator(stubs.end()));
+  if (readerTells && !reported.done.empty()) {
+    std::ranges::move(stubsOf(reported.done), std::back_inserter(toAcknowledge_));
+    std::ranges::move(reported.others, std::back_inserter(toAcknowledge_));
   }
-  if ((readerTells && !of.done.empty()) || order_->mustBeReadAgain()) callReader(Call::atOnce);
+  if ((readerTells && !reported.done.empty()) || order_->mustBeReadAgain()) callReader(Call::atOnce);
   reported.receipt = {.hasSuccessors = order_->hasSuccessor(),
                       .readAgain = order_->mustBeReadAgain(),
                       .mayReadOn = order_->mayReadOn()};
@@ -184,11 +190,6 @@ void Supply::callReader(Call call) {
 }
 
 // --- reader
-
-void Supply::callReader() {
-  const std::lock_guard lock(mutex_);
-  callReader(Call::atOnce);
-}
 
 void Supply::remember(std::vector<AttemptRecord> attempts) {
   const std::lock_guard lock(mutex_);

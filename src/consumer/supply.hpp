@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <stop_token>
@@ -20,14 +21,17 @@ namespace tenure::consuming {
 struct Reported {
   Receipt receipt{};
   std::vector<MessagePtr> done{};
-  std::vector<Message> others{};  // stubs of those that they stood for
+  std::vector<Message> others{};  // stubs of those that they stood for; where the reader tells the source, it has them
 };
+/// Hears of messages that are done before another lane can get one of their groups. True: the reader is wanted.
+using OnDone = std::function<bool(std::span<const MessagePtr>)>;
 
 /// Threads: each lane's calls from that lane's thread, the reader's from the reader's.
 class Supply {
  public:
   /// Lane numbers are 0..lanes-1. Borrows the clock.
-  Supply(std::unique_ptr<supply::IOrder> order, std::size_t lanes, const IClock& clock, IThreads& threads);
+  Supply(std::unique_ptr<supply::IOrder> order, std::size_t lanes, const IClock& clock, IThreads& threads,
+         OnDone onDone = {});
 
   // Lanes.
 
@@ -40,7 +44,7 @@ class Supply {
   Supplied takeAhead(std::size_t lane, std::size_t max);
   /// A handler is about to start. Returns the other messages that its run stands for.
   std::vector<Message> begin(std::size_t lane, const Begin& begin);
-  /// One of another attachment is dropped. `readerTells`: the reader is to acknowledge what is done.
+  /// A report of another attachment is dropped. `readerTells`: the reader is to acknowledge the messages that are done.
   Reported report(std::size_t lane, Report report, bool readerTells);
   /// As WorkerContext's.
   std::optional<BootTime> takeTurn(const TakeTurn& turn);
@@ -71,8 +75,6 @@ class Supply {
   /// In one line: how many messages to ask the source for, where the lane wants so many.
   std::size_t toRead(std::size_t wanted) const;
   bool mayReadOn() const;
-  /// There is something to read.
-  void callReader();
   /// Nothing more is handed out; and again.
   void close(bool closed);
   void clear();
@@ -140,6 +142,7 @@ class Supply {
   const std::unique_ptr<ISignal> called_;  // for the reader
   std::stop_source interrupt_;
   const std::unique_ptr<supply::IOrder> order_;
+  const OnDone onDone_;
   std::vector<Lane> lanes_;
   std::uint64_t attachment_ = 1;
   std::unordered_map<MessageId, MessageHistory> histories_;

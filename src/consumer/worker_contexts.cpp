@@ -107,10 +107,9 @@ Result<bool> Engine::MainContext::read(const Take& take, BootTime until) {
   return isDry;
 }
 
-/// What the source could not be told of it delivers again, when it is attached anew.
+/// Messages of which the source could not be told come again, when it is attached anew.
 Result<Receipt> Engine::MainContext::report(Report report) {
   const Reported reported = supply_.report(mainWorker, std::move(report), false);
-  engine_.reading_->settled(reported.done);
   const Result<void> acknowledged = reported.done.empty() ? Result<void>{} : of_.acknowledge(reported);
   return acknowledged ? Result<Receipt>(reported.receipt) : acknowledged.error();
 }
@@ -129,9 +128,7 @@ Result<Supplied> Engine::LaneContext::take(Take take) {
 }
 
 Result<Receipt> Engine::LaneContext::report(Report report) {
-  const Reported reported = supply_.report(number_, std::move(report), !engine_.setting_.shares);
-  if (engine_.reading_->settled(reported.done)) supply_.callReader();
-  return reported.receipt;
+  return supply_.report(number_, std::move(report), !engine_.setting_.shares).receipt;
 }
 
 }  // namespace tenure::consuming

@@ -22,7 +22,11 @@
 
 namespace tenure::supply {
 
-/// Of a message with the supply. No other message of the term gets it; 0: the message was not with the supply.
+/// Names a message that is with the supply. No other message of the term gets the same place; 0: the message never was
+/// with the supply.
+///
+/// Places and times are those of this process: values that go to another machine have the message's position at the
+/// source, and the store's time, in their stead.
 using Place = std::uint64_t;
 
 /// A message as all parts of the consumer hand it on: it never changes, and lives as long as a part holds it.
@@ -66,7 +70,7 @@ inline std::vector<Message> stubsOf(std::span<const MessagePtr> all) {
 
 struct Item {
   Place place = 0;
-  bool isAlone = false;  // a process may have died of it: alone in its transaction, charged before it begins
+  bool isSuspect = false;  // a process may have died of it: its lane narrows suspects down, or charges them
 
   friend bool operator==(const Item&, const Item&) = default;
 };
@@ -80,18 +84,18 @@ struct Assignment {
   friend bool operator==(const Assignment&, const Assignment&) = default;
 };
 
-/// What became of messages that a lane has. Of each line it names the first ones in the lane's hand.
+/// The ends of messages that a lane has had, in the order in which it holds them.
 struct Report {
   struct Done {
     Place place = 0;
-    bool hadRun = true;
+    bool hadRun = true;  // false only where requests coalesce: the next of those that it stood for takes its place
 
     friend bool operator==(const Done&, const Done&) = default;
   };
   std::uint64_t attachment = 0;  // of the lane's assignments; one of another attachment is dropped
   std::uint64_t number = 0;      // of the last assignment that the lane knows
   std::vector<Done> done{};      // committed, in the lane's order
-  std::vector<Item> parked{};    // all that the lane has of their line; `isAlone`: still, or from now on
+  std::vector<Item> parked{};    // all that the lane has of their line; `isSuspect`: still, or from now on
   BootTime until{};              // when the parked ones may be handed out again
   std::vector<Place> unbegun{};  // of those above, those that did not use the token of a rate limit that they had
   bool releases = false;         // lines of which the lane has nothing any more may go to other lanes
@@ -99,7 +103,7 @@ struct Report {
   friend bool operator==(const Report&, const Report&) = default;
 };
 
-/// An assignment's messages, and what a lane that reads them by itself would find in the store.
+/// An assignment, its messages, and facts about them for a lane of this process.
 struct Handout {
   Assignment assignment{};
   std::vector<MessagePtr> messages{};       // one for each item
@@ -108,8 +112,8 @@ struct Handout {
   bool haveTokens = false;                  // for that
   std::vector<MessageHeldBack> heldBack{};  // what others have to wait for; each message once
 
-  void add(const MessagePtr& message, bool isAlone) {
-    assignment.items.push_back({message.place(), isAlone});
+  void add(const MessagePtr& message, bool isSuspect) {
+    assignment.items.push_back({message.place(), isSuspect});
     messages.push_back(message);
   }
 };

@@ -10,7 +10,7 @@ using nlohmann::json;
 
 json jsonOf(std::span<const Item> items) {
   json all = json::array();
-  for (const Item& item : items) all.push_back({item.place, item.isAlone});
+  for (const Item& item : items) all.push_back({item.place, item.isSuspect});
   return all;
 }
 

@@ -1,5 +1,5 @@
-/// Assignment and report as text. A build with TENURE_CODED_VALUES sends both through it, so that nothing passes
-/// between the supply and a lane that the text does not have. Pure.
+/// Assignment and report as text. A build with TENURE_CODED_VALUES, as those with a sanitizer are, sends both as text,
+/// so that neither holds anything that its text does not have. Pure.
 #pragma once
 
 #include <string>

@@ -63,8 +63,7 @@ class Dispatcher final : public IOrder {
   Handout take(std::size_t lane, std::size_t max, BootTime now) override;
   Handout sweep(std::size_t lane, std::size_t max, BootTime now) override;
   std::vector<Message> begin(std::size_t lane, Place place, const GroupId&, BootTime) override {
-    const Message* message = scheduler_.held(lane, place);
-    return message != nullptr ? intake_.begin(*message) : std::vector<Message>{};
+    return intake_.begin(*scheduler_.held(lane, place));
   }
   Finished finish(std::size_t lane, const Report::Done& done, bool sourceKnows = true) override;
   void release(std::size_t lane) override { scheduler_.release(lane); }
@@ -75,7 +74,7 @@ class Dispatcher final : public IOrder {
     return isSuspect ? scheduler_.takeSuspectsTurn(group, now) : scheduler_.takeTurn(group, now);
   }
   void giveBack(std::size_t lane, Place place, BootTime now) override {
-    if (const Message* message = scheduler_.held(lane, place)) scheduler_.giveBack(message->group, 1, now);
+    scheduler_.giveBack(scheduler_.held(lane, place)->group, 1, now);
   }
   bool holds(std::size_t lane) const noexcept override { return scheduler_.holds(lane); }
   bool isReady(BootTime now) const noexcept override { return !mustBeReadAgain() && scheduler_.isReady(now); }

@@ -29,6 +29,7 @@ GroupScheduler::Line& GroupScheduler::add(const std::string& name, Entry entry) 
   waitingBytes_ += entry.message->body.size();
   if (!rests_.empty()) restAgain(line, entry.message->id);
   if (!alone_.empty()) entry.isAlone = alone_.erase(entry.message->id) > 0;
+  waitingAlone_ += entry.isAlone ? 1 : 0;
   if (!entry.isKept()) {
     order_.add(entry.number, line);
     copies_.add(Copies::hashOf(entry.message->id), entry.number);
@@ -42,6 +43,7 @@ GroupScheduler::Line& GroupScheduler::add(const std::string& name, Entry entry) 
 void GroupScheduler::addFirst(Line& line, Entry entry) {
   ++waiting_;
   waitingBytes_ += entry.message->body.size();
+  waitingAlone_ += entry.isAlone ? 1 : 0;
   if (!entry.isKept()) order_.add(entry.number, line);
   line.waiting.push_front(std::move(entry));
 }
@@ -77,7 +79,7 @@ void GroupScheduler::clear() {
   heldBack_.clear();
   copies_.clear();
   behindCopies_.clear();
-  waiting_ = resting_ = waitingBytes_ = 0;
+  waiting_ = resting_ = waitingBytes_ = waitingAlone_ = 0;
 }
 
 GroupScheduler::Line& GroupScheduler::lineNamed(const std::string& name, const std::string& group) {
@@ -214,7 +216,7 @@ void GroupScheduler::waitForCopy(Line& line) {
 
 void GroupScheduler::letCopyGo(const Held& done) {
   if (done.entry.isSuccessor || done.entry.isKept()) return;
-  const auto next = copies_.remove(done.id, done.entry.number);
+  const auto next = copies_.remove(Copies::hashOf(done.entry.message->id), done.entry.number);
   if (!next) return;
   if (const auto line = behindCopies_.extract(*next)) wake(*line.mapped());
 }
@@ -223,10 +225,11 @@ void GroupScheduler::letCopyGo(const Held& done) {
 void GroupScheduler::handOut(Line& line, std::size_t lane, std::vector<Entry>& to) {
   Entry& next = line.waiting.front();
   line.lane = lane;
-  lanes_[lane].held.push_back({next, &line, Copies::hashOf(next.message->id)});
+  lanes_[lane].held.push_back({next, &line});
   ++line.held;
   --waiting_;
   waitingBytes_ -= next.message->body.size();
+  waitingAlone_ -= next.isAlone ? 1 : 0;
   if (!next.isKept()) order_.remove(next.number);
   to.push_back(std::move(next));
   line.waiting.pop_front();
@@ -264,7 +267,7 @@ void GroupScheduler::park(std::size_t lane, std::span<const Item> items, BootTim
   TENURE_ASSERT(std::ranges::equal(others, items, {}, placeOf, &Item::place));
   for (std::size_t i = items.size(); i-- > 0;) {
     Entry& entry = others[static_cast<std::ptrdiff_t>(i)].entry;
-    entry.isAlone = items[i].isAlone;
+    entry.isAlone = items[i].isSuspect;
     addFirst(line, std::move(entry));
   }
   held.erase(others.begin(), others.end());

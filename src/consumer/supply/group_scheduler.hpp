@@ -115,7 +115,6 @@ class GroupScheduler {
   struct Held {
     Entry entry;
     Line* line;
-    Copies::Hash id;
   };
   /// Nothing more is given to the lane behind this message.
   using EndsTurn = std::function<bool(const Message&)>;
@@ -165,8 +164,9 @@ class GroupScheduler {
 
   /// Something can be taken now.
   bool isReady(BootTime now) const noexcept;
-  /// When every lane has one of the lines that can be taken, there are others.
-  bool hasPlenty() const noexcept { return ready_.size() > lanes_.size(); }
+  /// When every lane has one of the lines that can be taken, there are others; and none waits for a lane that holds
+  /// nothing.
+  bool hasPlenty() const noexcept { return ready_.size() > lanes_.size() && waitingAlone_ == 0; }
   /// When the first line is due that is parked or held back.
   std::optional<BootTime> nextDue() const noexcept;
   /// Of messages that wait: all, and those whose line may be taken.
@@ -252,6 +252,7 @@ class GroupScheduler {
   std::size_t waiting_ = 0;
   std::size_t resting_ = 0;  // messages in lines that are parked, held back, or behind a copy
   std::size_t waitingBytes_ = 0;
+  std::size_t waitingAlone_ = 0;  // messages
 };
 
 }  // namespace tenure::supply

@@ -6,7 +6,7 @@
 ///        │          └── park ◄──┘
 ///        └── clear: the source delivers again what is not done
 ///
-/// What a lane holds it names by its places.
+/// A lane names the messages that it holds by their places.
 #pragma once
 
 #include <cstddef>
@@ -66,15 +66,14 @@ class IOrder {
   // The lanes' side.
 
   virtual Handout take(std::size_t lane, std::size_t max, BootTime now) = 0;
-  /// The message begins. Returns the others that it stands for from now on; none where the lane is done with it
-  /// already.
+  /// The message begins. Returns the others that it stands for from now on.
   virtual std::vector<Message> begin(std::size_t lane, Place place, const GroupId& group, BootTime now) = 0;
   /// The first that the lane holds is done. Until the source knows it stays in the window.
   virtual Finished finish(std::size_t lane, const Report::Done& done, bool sourceKnows) = 0;
   /// In one line: a message comes before some that are in hand.
   virtual bool hasSuccessor() const noexcept { return false; }
   /// All that the lane holds of a line is back in its place, and the line waits until then; one line does not wait.
-  /// Those that are alone are handed out as suspects; in one line all before them as well.
+  /// Suspects are handed out as such again; in one line all before them as well.
   virtual void park(std::size_t lane, std::span<const Item> items, BootTime until) = 0;
   /// When to ask again for a token of the rate limits; not after `now`: the message may begin.
   virtual BootTime takeTurn(const GroupId& group, bool isSuspect, BootTime now) = 0;
@@ -88,7 +87,7 @@ class IOrder {
   virtual void release(std::size_t lane) { static_cast<void>(lane); }
   /// The oldest messages that are free, across groups (GroupScheduler::sweep).
   virtual Handout sweep(std::size_t, std::size_t, BootTime) { return {}; }
-  /// The token of a message in hand, which did not need it.
+  /// A message in hand did not need the token that it has.
   virtual void giveBack(std::size_t, Place, BootTime) {}
   /// How many more messages fit.
   virtual std::size_t room() const noexcept { return 0; }

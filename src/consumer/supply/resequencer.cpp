@@ -210,7 +210,7 @@ void Resequencer::settled(const GroupId& id, const Standing& standing, WallTime 
   --group.moving;
   --moving_;
   if (standing.turn == Turn::next) {
-    group.turn = {standing.last, now};
+    if (standing.last > group.turn.position) group.turn = {standing.last, now};
     group.kept.erase(group.kept.begin(), group.kept.upper_bound(standing.last));
     if (const auto told = told_.find(id); told != told_.end() && told->second <= standing.last) told_.erase(told);
   } else {

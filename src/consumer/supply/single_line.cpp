@@ -42,14 +42,15 @@ void SingleLine::sift(std::vector<Message>& messages, const std::optional<Messag
   coalescer_->sift(messages, named, wasTheOnlyOne ? Named::standForOthers : Named::standAlone);
 }
 
-/// Once the suspects were found, those that are left are known by their ids.
+/// Once the suspects were found, those that are left are known by their ids. Those that are done may come again before
+/// them, where the source could not be told.
 void SingleLine::clear() {
   if (coalescer_) coalescer_->clear();
   if (std::exchange(isScanned_, false)) {
     for (std::size_t i = 0; i < suspects_; ++i) handedOut_.insert(line_[inHand_ + i]->id);
     named_ = std::exchange(handedOut_, {});
     front_ = 0;
-    horizon_ = named_.size();
+    horizon_ = named_.empty() ? 0 : found_;
   }
   line_.clear();
   isDry_ = false;
@@ -86,6 +87,7 @@ void SingleLine::findSuspects() {
   }
   named_.clear();
   front_ = horizon_ = 0;
+  found_ = suspects_;
 }
 
 Handout SingleLine::takeSuspects(std::size_t, std::size_t) {
@@ -116,7 +118,7 @@ std::vector<Message> SingleLine::begin(std::size_t, Place place, const GroupId& 
   if (!coalescer_) return {};
   const auto hand = std::ranges::subrange(line_.begin(), line_.begin() + static_cast<std::ptrdiff_t>(inHand_));
   const auto message = std::ranges::find(hand, place, &MessagePtr::place);
-  if (message == hand.end()) return {};
+  TENURE_ASSERT(message != hand.end());
   coalescer_->begins(**message);
   return coalescer_->others(**message);
 }
@@ -141,11 +143,11 @@ Finished SingleLine::finish(std::size_t, const Report::Done& done, bool) {
 }
 
 void SingleLine::park(std::size_t, std::span<const Item> items, BootTime) {
-  TENURE_ASSERT(items.size() == inHand_);
+  TENURE_ASSERT(std::ranges::equal(items, std::views::take(line_, inHand_), {}, &Item::place, &MessagePtr::place));
   std::int64_t last = std::numeric_limits<std::int64_t>::min();
   for (std::size_t i = 0; i < inHand_; ++i) {
     handedOut_.erase(line_[i]->id);
-    if (items[i].isAlone) last = line_[i]->position;
+    if (items[i].isSuspect) last = line_[i]->position;
   }
   inHand_ = suspects_ = 0;
   hasSuccessor_ = false;

@@ -68,6 +68,7 @@ class SingleLine final : public IOrder {
   std::size_t front_ = 0;                // with the first messages of the source
   std::size_t horizon_ = 0;              // among so many
   bool isScanned_ = false;
+  std::size_t found_ = 0;                    // suspects, when they were looked for
   std::size_t suspects_ = 0;                 // of those that wait, the first ones
   std::unordered_set<MessageId> handedOut_;  // suspects, not done
 };

@@ -12,7 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 
 TEST(Coded, AnAssignmentArrivesAsItWasSent) {
-  const Assignment sent{.attachment = 3, .number = 17, .items = {{.place = 5, .isAlone = true}, {.place = 9}}};
+  const Assignment sent{.attachment = 3, .number = 17, .items = {{.place = 5, .isSuspect = true}, {.place = 9}}};
   Assignment arrived;
 
   decode(encoded(sent), arrived);
@@ -24,7 +24,7 @@ TEST(Coded, AReportArrivesAsItWasSent) {
   const Report sent{.attachment = 3,
                     .number = 17,
                     .done = {{.place = 5}, {.place = 6, .hadRun = false}},
-                    .parked = {{.place = 9, .isAlone = true}, {.place = 10}},
+                    .parked = {{.place = 9, .isSuspect = true}, {.place = 10}},
                     .until = start + 1s,
                     .unbegun = {6, 10},
                     .releases = true};

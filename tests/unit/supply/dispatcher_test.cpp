@@ -400,12 +400,12 @@ TEST_F(DispatcherTest, WhatIsGivenBackAsASuspectComesAloneAndItsGroupWaitsBehind
   const Handout alone = take(3);
 
   EXPECT_THAT(idsOf(alone), ElementsAre("a1"));
-  EXPECT_TRUE(alone.assignment.items[0].isAlone);
+  EXPECT_TRUE(alone.assignment.items[0].isSuspect);
   EXPECT_THAT(taken(1), IsEmpty());
   finish(3, 1);
   const Handout next = take(1);
   EXPECT_THAT(idsOf(next), ElementsAre("a2"));
-  EXPECT_FALSE(next.assignment.items[0].isAlone);
+  EXPECT_FALSE(next.assignment.items[0].isSuspect);
 }
 
 TEST_F(DispatcherTest, ASuspectStaysOneWhenTheSourceBeginsAnew) {
@@ -419,7 +419,18 @@ TEST_F(DispatcherTest, ASuspectStaysOneWhenTheSourceBeginsAnew) {
   const Handout alone = take(1);
 
   EXPECT_THAT(idsOf(alone), ElementsAre("a1"));
-  EXPECT_TRUE(alone.assignment.items[0].isAlone);
+  EXPECT_TRUE(alone.assignment.items[0].isSuspect);
+}
+
+TEST_F(DispatcherTest, WhileASuspectWaitsNoLaneTakesAhead) {
+  receive({"a1", "b1", "c1", "d1", "e1", "f1"});
+  EXPECT_TRUE(dispatcher.hasPlenty());
+  take(1);
+  park(dispatcher, 1, start, true);
+
+  EXPECT_FALSE(dispatcher.hasPlenty());
+  for (int i = 0; i < 5; ++i) take(2);
+  EXPECT_THAT(taken(3), ElementsAre("a1"));
 }
 
 TEST_F(DispatcherTest, NoSuspectIsSwept) {

@@ -147,6 +147,17 @@ TEST_F(ResequencerTest, KeepsWhatComesEarlyAndHandsItOutRightBehindTheOneBeforeI
   EXPECT_EQ(turns[GroupId{"g"}].position, 5);
 }
 
+TEST_F(ResequencerTest, AGroupNeverGoesBackWhereALaterMessageIsSettledFirst) {
+  const auto items = come({1, 2});
+  settle(items[1]);
+  settle(items[0]);
+  turns[GroupId{"g"}] = {.position = 2};
+
+  come({4});
+
+  EXPECT_EQ(turns[GroupId{"g"}].position, 2);
+}
+
 TEST_F(ResequencerTest, AMessageIsKeptAsItCame) {
   Message message = numbered("m", 2);
   message.enqueuedAt = morning;

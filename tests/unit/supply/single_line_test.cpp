@@ -68,7 +68,7 @@ TEST_F(SingleLineTest, ReadsAsFarAsAPredecessorCanHaveGone) {
   const Handout handout = suspects();
 
   EXPECT_THAT(idsOf(handout.messages), ElementsAre("a", "b", "c"));
-  for (const Item& item : handout.assignment.items) EXPECT_TRUE(item.isAlone);
+  for (const Item& item : handout.assignment.items) EXPECT_TRUE(item.isSuspect);
   EXPECT_THAT(idsOf(take().messages), ElementsAre("d"));
 }
 
@@ -116,6 +116,19 @@ TEST_F(SingleLineTest, SuspectsThatAreLeftAreFoundAgainByTheirIds) {
   come(messagesOf({"new", "b", "c"}));
 
   EXPECT_THAT(idsOf(suspects().messages), ElementsAre("new", "b"));
+}
+
+TEST_F(SingleLineTest, AndReadAsFarAsTheyCanStandWhereOneThatIsDoneComesAgain) {
+  line.suspect({}, 3, 0);
+  come(messagesOf({"a", "b", "c"}));
+  line.finish(0, {suspects().messages.front().place()}, true);
+
+  line.clear();  // the source could not be told of a
+  come(messagesOf({"a", "b"}));
+
+  EXPECT_TRUE(line.mustReadOn());
+  come(messagesOf({"c"}, 3));
+  EXPECT_THAT(idsOf(suspects().messages), ElementsAre("a", "b", "c"));
 }
 
 TEST_F(SingleLineTest, WhatWasReadBeforeAnotherAttachmentIsForgotten) {
