@@ -69,6 +69,14 @@ struct WorkerLost {
   void fields(auto&& f) const { f("why", why), f("in_hand", inHand), f("starts_again_in_ms", startsAgainIn); }
 };
 
+// --- the URLs of `tenure consume --webhook`
+struct WebhookGone {
+  TENURE_EVENT("webhook_gone", warn)  // the endpoint wants no more messages (410): its message is a dead letter
+  std::string message;                // escaped
+  std::string endpoint;               // its URL without a query
+  void fields(auto&& f) const { f("message", message), f("endpoint", endpoint); }
+};
+
 // --- a producer and its spool
 struct SpoolBegan {
   TENURE_EVENT("spool_began", warn)  // new messages go to the spool first, until the spool is empty
@@ -156,7 +164,7 @@ using AllEvents =
                 MessagePostponed, MessagesPublished, MessageForgone, SuspectsFound, MessageSuspected,
                 MessageDeadLettered, KeysPruned, KeyAlarmRaised, ScheduledLate, QueueUnread, BeyondHorizon, OutageBegan,
                 OutageEnded, CommandStarted, CommandEnded, HandlerSlow, SlowHandlerEnded, CommandSaid, CommandOutputCut,
-                WorkerReady, WorkerLost, StatusReported, HttpServed, Reloaded, Warned, RequestsCoalesced,
+                WorkerReady, WorkerLost, WebhookGone, StatusReported, HttpServed, Reloaded, Warned, RequestsCoalesced,
                 MessageHeldBack, MessageSkipped, QueueBlocked, QueueUnblocked, BatchSplit, MessageKept, GapFound,
                 GapSkipped, ConsumerStopped, ConsumerResumed, ClockDistrusted, MessageStuck, LeaderStuck, QueueHeldUp,
                 SpoolBegan, SpoolEmptied, SpoolRefused, SpoolDamaged, MessagesGivenUp>;

@@ -1,8 +1,8 @@
-#include "cli/output/base64.hpp"
+#include "base/base64.hpp"
 
 #include <algorithm>
 
-namespace tenure::cli {
+namespace tenure {
 namespace {
 constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 }
@@ -37,4 +37,4 @@ std::optional<std::string> bytesOfBase64(std::string_view text) {
   return bytes;
 }
 
-}  // namespace tenure::cli
+}  // namespace tenure

@@ -5,10 +5,10 @@
 #include <string>
 #include <string_view>
 
-namespace tenure::cli {
+namespace tenure {
 
 std::string base64(std::string_view bytes);
 /// Nullopt: it is not base64 with its padding.
 std::optional<std::string> bytesOfBase64(std::string_view text);
 
-}  // namespace tenure::cli
+}  // namespace tenure

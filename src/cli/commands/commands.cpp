@@ -11,7 +11,7 @@ std::vector<Command> commands(const std::vector<std::string>& words, const Confi
                            produceCommand(),     statusCommand(),    listAllCommand(),
                            handoverCommand(),    pauseCommand(),     resumeElectionCommand()};
   for (const auto& group : {queueCommands(), scheduledCommands(), deadLetterCommands(), spoolCommands(),
-                            fenceCommands(), workerCommands(), schemaCommands()})
+                            fenceCommands(), workerCommands(), webhookCommands(), schemaCommands()})
     all.insert(all.end(), group.begin(), group.end());
   all.push_back(checkCommand());
   all.push_back(urlsCommand());

@@ -25,6 +25,7 @@ std::vector<Command> deadLetterCommands();
 std::vector<Command> spoolCommands();
 std::vector<Command> fenceCommands();
 std::vector<Command> workerCommands();
+std::vector<Command> webhookCommands();
 std::vector<Command> schemaCommands();
 Command checkCommand();
 Command urlsCommand();

@@ -53,6 +53,12 @@ have docs/reference/wire.md. A worker may think for as long as it takes, unless 
 given, and what it writes is told as of a command. One that dies is started again, and the term
 goes on.
 
+--webhook calls a URL with each message: a POST of its body, signed as Standard Webhooks 1.0 says.
+2xx is done; 410 is a dead letter at once; 429 and 503 with Retry-After wait that long, up to
+--retry-max; any other answer, a late one or a wrong certificate is a failed attempt. While nobody
+is reached no attempt counts, for --webhook-outage. A call that was made can be made again, under
+the same webhook-id: docs/guides/webhook.md says what a receiver does about that.
+
 A message that blocks (--on-dead block) is shown by `tenure queue failing` and `tenure status
 --queue`. What is rejected never does.
 
@@ -130,7 +136,7 @@ Result<Settings> settingsOf(const ConsumeOptions& options) {
   return settings;
 }
 
-/// How a replica handles its messages: --sql, --exec or --worker.
+/// How a replica handles its messages: --sql, --exec, --worker or --webhook.
 struct Work {
   /// Starts what the handlers need (worker processes); it ends after the consumer, and before the replica's log.
   std::function<std::shared_ptr<void>(const Emitter&)> start = [](const auto&) { return nullptr; };
@@ -264,13 +270,43 @@ Exit runWorkers(const ConsumeOptions& options, const Supervisor& supervisor, Set
   return runReplica(options, std::move(settings), work);
 }
 
+/// With lanes a message that waits holds up its own group alone, and may wait as long as Standard Webhooks recommends.
+void patientlyRetried(ConsumerOptions& consumer) {
+  const ConsumerOptions usual;
+  const bool isUsual = consumer.retryDelays.empty() && consumer.retryBase == usual.retryBase &&
+                       consumer.retryMax == usual.retryMax && !consumer.maxAttempts;
+  if (isUsual && consumer.ordering.lanes > 0) consumer.retryDelays = standardRetryDelays();
+}
+
+Exit runWebhook(const ConsumeOptions& options, Settings settings) {
+  auto given = options.webhook.parsed(settings.wiring.queue->queue(), settings.consumer);
+  if (!given) return refuse("", given.error());
+  auto made = Webhook::make(*std::move(given));
+  if (!made) return refuse(options.webhook.name(), made.error());
+  const Webhook& webhook = **made;
+  patientlyRetried(settings.consumer);
+  Work work;
+  work.consumerOf = [&](ReplicaRun& replica, const Backend::Ends& ends, const ConsumerOptions& consumer,
+                        const Emitter& emit) {
+    replica.countHandlers();
+    const Consumer::ByValues calls =
+        webhook.handlers([emit](EventBody said, FencingToken token) { emit(std::move(said), token); });
+    const Consumer::ByValues handlers{
+        [&replica, calls](std::size_t lane) { return replica.counted(calls.answererOf(lane)); }};
+    return std::make_unique<Consumer>(*ends.source, *ends.store, handlers, consumer, replica.events());
+  };
+  return runReplica(options, std::move(settings), work);
+}
+
 Exit consume(const ConsumeOptions& options) {
   const EarlySignals untilTheCandidateRuns;
-  const int works = !options.sql.empty() + !options.exec.empty() + !options.worker.empty();
-  if (works != 1) return wrongUsage("give one of --sql STATEMENT, --exec COMMAND and --worker COMMAND");
+  const int works = !options.sql.empty() + !options.exec.empty() + !options.worker.empty() +
+                    static_cast<int>(options.webhook.isGiven());
+  if (works != 1) return wrongUsage("give one of --sql STATEMENT, --exec COMMAND, --worker COMMAND and --webhook URL");
   auto settings = settingsOf(options);
   if (!settings) return refuse("", settings.error());
   if (!options.sql.empty()) return runStatement(options, *std::move(settings));
+  if (options.webhook.isGiven()) return runWebhook(options, *std::move(settings));
   if (!options.exec.empty())
     return runCommands("--exec", options.exec, *std::move(settings), [&](const auto& supervisor, Settings all) {
       return runCommandEach(options, supervisor, std::move(all));

@@ -2,9 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/base64.hpp"
 #include "base/random.hpp"
 #include "base/text.hpp"
-#include "cli/output/base64.hpp"
 #include "messages/headers.hpp"
 
 namespace tenure::cli {

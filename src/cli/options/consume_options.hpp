@@ -11,6 +11,7 @@
 #include "cli/options/flow_options.hpp"
 #include "cli/options/options.hpp"
 #include "cli/options/replica_options.hpp"
+#include "cli/options/webhook_options.hpp"
 #include "cli/options/wiring_options.hpp"
 #include "tenure/candidate.hpp"
 #include "tenure/consumer.hpp"
@@ -41,6 +42,7 @@ struct ConsumeOptions {
   std::string exec;
   std::string worker;
   std::optional<std::size_t> workerProcesses;  // nullopt: one, or one a lane
+  WebhookOption webhook;
   std::string consumer;
   std::string statusFile;
   FlowOption flow;

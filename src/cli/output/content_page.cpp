@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/base64.hpp"
 #include "base/text.hpp"
-#include "cli/output/base64.hpp"
 
 namespace tenure::cli {
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/output/base64.hpp"
+#include "base/base64.hpp"
 
 namespace tenure::cli {
 namespace {

@@ -109,7 +109,7 @@ TEST(Reference, TellsOfEachKeyWhoTakesIt) {
 
 TEST(Reference, NamesOnlyFieldsThatTheLibraryHas) {
   std::string headers;
-  for (const char* header : {"consumer.hpp", "candidate.hpp"}) {
+  for (const char* header : {"consumer.hpp", "candidate.hpp", "webhook.hpp"}) {
     std::ifstream in(std::string(TENURE_SOURCE_DIR "/include/tenure/") + header);
     headers.append(std::istreambuf_iterator<char>(in), {});
   }

@@ -1,0 +1,85 @@
+/// A ready-made handler that calls a URL for each message (component `webhook`).
+///
+///   message ─► POST of its body, signed ─► 2xx: done · 410: a dead letter · others: failed, or again later
+///
+/// Give it to a Consumer as its handlers by value:
+///
+///   const auto webhook = Webhook::make(options).value();
+///   Consumer consumer(source, store, webhook->handlers(), consumerOptions, events);
+///
+/// A call is outside the fence: it can be made twice, under the same `webhook-id`, when its process dies before the
+/// commit. A receiver that must not act on a stale leader's call compares `tenure-order` (docs/guides/webhook.md).
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tenure/consumer.hpp"
+#include "tenure/events.hpp"
+#include "tenure/result.hpp"
+
+namespace tenure {
+
+namespace webhook {
+struct Setup;
+}
+
+struct WebhookOptions {
+  /// http:// or https://, without a user. It is called for each message, unless `urlHeader` is given.
+  std::string url{};
+  /// The header whose value is the URL of its message. Needs `allowed`.
+  std::string urlHeader{};
+  /// Prefixes of URLs that may be called: scheme, host and port are equal, the path is this one or below it.
+  std::vector<std::string> allowed{};
+  /// Also addresses that are not global: loopback, private, link-local…
+  bool allowPrivate = false;
+
+  /// `whsec_` and 24 to 64 bytes in base64; two while they are rotated. With `urlHeader` each endpoint has a secret
+  /// that is derived from these. Without any of them calls are not signed by it.
+  std::vector<std::string> secrets{};
+  /// A folder with a file for each endpoint, in place of derived ones (webhookSecretFile).
+  std::string secretsFolder{};
+  /// `whsk_` and an ed25519 key in base64: its 32 bytes, or these and its public key.
+  std::string signingKey{};
+
+  /// From the start of a call to the end of its answer. 1 ms to 1 h.
+  std::chrono::milliseconds timeout{15'000};
+  /// How long an endpoint that cannot be reached spends no attempt of a message, counted from its first call.
+  std::chrono::milliseconds outage{std::chrono::hours{1}};
+  /// The longest wait that an endpoint may ask for (Retry-After).
+  std::chrono::milliseconds retryMax{std::chrono::minutes{5}};
+  /// Calls beside each other, of each lane. In one line each message waits for the one before it. 1 to 256.
+  std::size_t ahead = 16;
+
+  /// http://HOST:PORT of a proxy, which has to refuse private addresses by itself. Those of the environment are not
+  /// used.
+  std::string proxy{};
+  /// A file of certificates, in place of the system's.
+  std::string certificates{};
+  /// The queue's name, part of `webhook-id`.
+  std::string queue{};
+};
+
+/// Threads: any.
+class Webhook {
+ public:
+  /// Errors: configurationRefused, naming the option.
+  static Result<std::unique_ptr<Webhook>> make(WebhookOptions options);
+  ~Webhook();
+  Webhook(const Webhook&) = delete;
+  Webhook& operator=(const Webhook&) = delete;
+
+  /// For a Consumer, which the webhook outlives. `tell` hears from the lanes' threads what the log should say.
+  Consumer::ByValues handlers(std::function<void(EventBody, FencingToken)> tell = {}) const;
+
+ private:
+  explicit Webhook(std::unique_ptr<const webhook::Setup> setup);
+
+  std::unique_ptr<const webhook::Setup> setup_;
+};
+
+}  // namespace tenure

@@ -1,0 +1,207 @@
+#include <chrono>
+#include <iostream>
+#include <iterator>
+
+#include "base/text.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/options/webhook_options.hpp"
+#include "webhook/caller.hpp"
+#include "webhook/setup.hpp"
+
+namespace tenure::cli {
+namespace {
+
+using webhook::Secret;
+
+/// As the user gave them.
+struct WebhookToolOptions {
+  std::string url;
+  std::string secretFile;
+  std::string id;
+  std::string signatures;
+  std::int64_t timestamp = 0;
+  bool allowPrivate = false;
+};
+
+constexpr const char* webhookHelp =
+    R"help(For people who send or receive the calls of `tenure consume --webhook`: new secrets, and signatures
+by hand. Signatures are those of Standard Webhooks 1.0 (docs/guides/webhook.md).
+)help";
+
+constexpr const char* secretHelp =
+    R"help(Prints a new secret, alone on its line: whsec_ and 32 bytes from the kernel, in base64.
+With --for it prints the secret of one endpoint instead, as --webhook-from derives it from that of
+--secret-file: for the endpoint's owner.
+)help";
+
+constexpr const char* signHelp =
+    R"help(Prints the headers of a call whose body is standard input.
+)help";
+
+constexpr const char* verifyHelp =
+    R"help(Says whether one of the signatures of a call, whose body is standard input, was made by one of the
+secrets. Exit code 65: by none. It does not judge the age of the call.
+)help";
+
+constexpr const char* sendHelp =
+    R"help(Calls a URL once, as `tenure consume --webhook` does, with standard input as its body, and prints
+what came of it. Exit code 65: the message would be tried again, or be a dead letter.
+)help";
+
+std::string bodyFromInput() { return {std::istreambuf_iterator<char>(std::cin), {}}; }
+
+Result<std::vector<Secret>> secretsOf(const std::string& file) {
+  const auto lines = secretsIn(file);
+  if (!lines) return named("--secret-file", lines.error());
+  std::vector<Secret> secrets;
+  for (const std::string& line : *lines) {
+    auto secret = webhook::parseSecret(line);
+    if (!secret) return named("--secret-file", Error{Errc::configurationRefused, secret.error().detail});
+    secrets.push_back(*std::move(secret));
+  }
+  return secrets;
+}
+
+std::int64_t secondsNow() {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+Exit printSecret(const WebhookToolOptions& options) {
+  if (options.url.empty()) {
+    std::cout << webhook::textOf(webhook::newSecret()) << "\n";
+    return Exit::done;
+  }
+  if (options.secretFile.empty()) return wrongUsage("--for needs --secret-file, the file of the secret to derive from");
+  const auto masters = secretsOf(options.secretFile);
+  if (!masters) return refuse("", masters.error());
+  const std::string address = webhook::parseEndpoint(options.url)->address();
+  for (const Secret& master : *masters) std::cout << webhook::textOf(webhook::secretFor(master, address)) << "\n";
+  return Exit::done;
+}
+
+Exit sign(const WebhookToolOptions& options) {
+  const auto secrets = secretsOf(options.secretFile);
+  if (!secrets) return refuse("", secrets.error());
+  const std::string body = bodyFromInput();
+  const webhook::Signed call{options.id, options.timestamp != 0 ? options.timestamp : secondsNow(), body};
+  std::cout << "webhook-id: " << call.id << "\nwebhook-timestamp: " << call.timestamp
+            << "\nwebhook-signature: " << webhook::signatureOf(call, *secrets, nullptr) << "\n";
+  return Exit::done;
+}
+
+Exit verify(const WebhookToolOptions& options) {
+  const auto secrets = secretsOf(options.secretFile);
+  if (!secrets) return refuse("", secrets.error());
+  const std::string body = bodyFromInput();
+  const bool isSound = webhook::isSignedBy({options.id, options.timestamp, body}, options.signatures, *secrets);
+  std::cout << (isSound ? "signed by a secret of the file\n" : "not signed by a secret of the file\n");
+  return isSound ? Exit::done : Exit::badInput;
+}
+
+std::string shown(const Outcome& outcome) {
+  switch (outcome.kind) {
+    case Outcome::Kind::done: return "done";
+    case Outcome::Kind::reject: return "a dead letter at once: " + printable(outcome.reason);
+    case Outcome::Kind::retryLater: return "again later, not counted: " + printable(outcome.reason);
+    default: return "a failed attempt: " + printable(outcome.reason);
+  }
+}
+
+Exit send(const WebhookToolOptions& options) {
+  WebhookOption given;
+  given.url = options.url;
+  given.allowPrivate = options.allowPrivate;
+  given.secretFile = options.secretFile;
+  auto parsed = given.parsed("by-hand", {});
+  if (!parsed) return refuse("", parsed.error());
+  auto setup = webhook::checked(*std::move(parsed));
+  if (!setup) return refuse("URL", setup.error());
+  Message message;
+  message.id = MessageId{options.id};
+  message.body = bodyFromInput();
+  const webhook::Response response = webhook::callOnce(**setup, message);
+  const Outcome outcome = webhook::judge(response, std::nullopt, (*setup)->patience());
+  if (response.end == webhook::Response::End::answered) std::cout << "status " << response.status << "\n";
+  std::cout << shown(outcome) << "\n";
+  return outcome.kind == Outcome::Kind::done ? Exit::done : Exit::badInput;
+}
+
+Value urlOf(WebhookToolOptions& options) {
+  return parsed("URL", "an http or https URL", [&options](const std::string& given) {
+    options.url = given;
+    return webhook::parseEndpoint(given).has_value();
+  });
+}
+
+Option secretFileRow(WebhookToolOptions& options, bool required) {
+  return {"--secret-file",
+          text(options.secretFile, "FILE"),
+          "The file with the secret, or two of them, one a line",
+          {.required = required, .momentary = true}};
+}
+
+Option idRow(WebhookToolOptions& options) {
+  return {"--id", filled(options.id, "ID", "an id"), "The call's webhook-id", {.required = true, .momentary = true}};
+}
+
+Option timestampRow(WebhookToolOptions& options, bool required) {
+  return {"--timestamp",
+          count(options.timestamp, Range<std::int64_t>{1, 253'402'300'799}),
+          required ? "The call's webhook-timestamp" : "The call's webhook-timestamp; now without it",
+          {.required = required, .momentary = true}};
+}
+
+}  // namespace
+
+std::vector<Command> webhookCommands() {
+  auto options = std::make_shared<WebhookToolOptions>();
+  options->id = "by-hand";
+  return {
+      {.name = "webhook",
+       .about = "Secrets and signatures of the URLs that are called",
+       .help = webhookHelp,
+       .examples = "tenure webhook secret >/etc/tenure/webhook.secret"},
+      {.name = "webhook secret",
+       .about = "Print a new secret, or that of one endpoint",
+       .groups = {{"Options",
+                   {{"--for", urlOf(*options), "The endpoint whose secret is derived", {.momentary = true}},
+                    secretFileRow(*options, false)}}},
+       .help = secretHelp,
+       .examples = "tenure webhook secret >/etc/tenure/webhook.secret\n"
+                   "tenure webhook secret --for https://example.org/hook --secret-file /etc/tenure/webhook.secret",
+       .act = [options] { return printSecret(*options); }},
+      {.name = "webhook sign",
+       .about = "Print the headers that sign a body",
+       .groups = {{"Options", {secretFileRow(*options, true), idRow(*options), timestampRow(*options, false)}}},
+       .help = signHelp,
+       .examples = "tenure webhook sign --secret-file webhook.secret --id orders:42 <body.json",
+       .act = [options] { return sign(*options); }},
+      {.name = "webhook verify",
+       .about = "Say whether a signature is by a secret",
+       .groups = {{"Options",
+                   {secretFileRow(*options, true),
+                    idRow(*options),
+                    timestampRow(*options, true),
+                    {"--signature",
+                     filled(options->signatures, "TEXT", "a signature"),
+                     "The call's webhook-signature",
+                     {.required = true, .momentary = true}}}}},
+       .help = verifyHelp,
+       .examples = "tenure webhook verify --secret-file webhook.secret --id orders:42 --timestamp 1764547200 \\\n"
+                   "  --signature v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4= <body.json",
+       .act = [options] { return verify(*options); }},
+      {.name = "webhook send",
+       .about = "Call a URL once",
+       .groups = {{"Options",
+                   {{"URL", urlOf(*options), "The URL that is called", {.required = true}},
+                    secretFileRow(*options, false),
+                    {"--allow-private",
+                     flag(options->allowPrivate),
+                     "Call addresses that are not global, too",
+                     {.momentary = true}}}}},
+       .help = sendHelp,
+       .examples = "echo '{\"order\":42}' | tenure webhook send https://example.org/hook --secret-file webhook.secret",
+       .act = [options] { return send(*options); }}};
+}
+
+}  // namespace tenure::cli

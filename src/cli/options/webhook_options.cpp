@@ -1,0 +1,139 @@
+#include "cli/options/webhook_options.hpp"
+
+#include "webhook/endpoint.hpp"
+#include "webhook/setup.hpp"
+
+namespace tenure::cli {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* urlExpected = "an http or https URL without a user, a password, or bytes beyond visible ASCII";
+
+bool isUrl(const std::string& text) { return webhook::parseEndpoint(text).has_value(); }
+
+Value urlText(std::string& value) {
+  return parsed("URL", urlExpected, [&value](const std::string& given) {
+    value = given;
+    return isUrl(given);
+  });
+}
+
+/// "header:NAME"
+Value headerName(std::string& value) {
+  return parsed("header:NAME", "header: and the name of a header", [&value](const std::string& given) {
+    constexpr std::string_view start = "header:";
+    if (!given.starts_with(start) || given.size() == start.size()) return false;
+    value = given.substr(start.size());
+    return true;
+  });
+}
+
+Value prefixes(std::vector<std::string>& values) {
+  Value made = parsed("PREFIX", urlExpected, [&values](const std::string& given) {
+    values.push_back(given);
+    return isUrl(given);
+  });
+  made.repeats = true;
+  return made;
+}
+
+}  // namespace
+
+std::vector<std::chrono::milliseconds> standardRetryDelays() { return {5s, 5min, 30min, 2h, 5h, 10h, 14h, 20h, 24h}; }
+
+Options WebhookOption::rows() {
+  const std::vector<Idle> unused{{"without --webhook or --webhook-from", [this] { return !isGiven(); }}};
+  const std::vector<Idle> unnamed{{"without --webhook-from", [this] { return from.empty(); }}};
+  return {
+      {"--webhook", urlText(url), "The URL that is called with each message", {.excludes = {"--webhook-from"}}},
+      {"--webhook-from",
+       headerName(from),
+       "Which header of a message names the URL that is called with it; needs --webhook-allow",
+       {}},
+      {"--webhook-allow",
+       prefixes(allowed),
+       "The beginning of URLs that may be called; may be given several times",
+       {.field = "WebhookOptions::allowed",
+        .idle = unnamed,
+        .more = "Scheme, host and port are equal, and the path is the prefix's or goes on behind a slash."}},
+      {"--webhook-allow-private",
+       flag(allowPrivate),
+       "Call addresses that are not global, too: loopback, private and link-local ones",
+       {.field = "WebhookOptions::allowPrivate", .idle = unused}},
+      {"--webhook-secret-file",
+       text(secretFile, "FILE"),
+       "The file with the secret that calls are signed by; two secrets, one a line, while they are rotated",
+       {.field = "WebhookOptions::secrets",
+        .idle = unused,
+        .more =
+            "`tenure webhook secret` prints a new one. With --webhook-from each endpoint has a secret that is derived "
+            "from it (`tenure webhook secret --for URL`)."}},
+      {"--webhook-secret-dir",
+       text(secretDir, "FOLDER"),
+       "The folder with a file of secrets for each endpoint, named by its percent-encoded address",
+       {.field = "WebhookOptions::secretsFolder", .idle = unnamed, .excludes = {"--webhook-secret-file"}}},
+      {"--webhook-key-file",
+       text(keyFile, "FILE"),
+       "The file with the ed25519 key (whsk_...) that calls are signed by, too",
+       {.field = "WebhookOptions::signingKey", .idle = unused}},
+      {"--webhook-timeout",
+       duration(timeout, {1ms, 1h}),
+       "Time until a call without a whole answer has failed",
+       {.field = "WebhookOptions::timeout", .idle = unused}},
+      {"--webhook-outage",
+       duration(outage),
+       "How long calls that reach nobody, or are told to wait, spend no attempt of a message",
+       {.field = "WebhookOptions::outage", .idle = unused}},
+      {"--webhook-ahead",
+       count(ahead, Range<std::size_t>{1, 256}),
+       "Number of calls beside each other in each lane",
+       {.field = "WebhookOptions::ahead", .idle = unused, .isExpert = true}},
+      {"--webhook-proxy",
+       urlText(proxy),
+       "The proxy that calls go through; those of the environment are not used",
+       {.field = "WebhookOptions::proxy",
+        .idle = unused,
+        .more = "It has to refuse private addresses by itself.",
+        .isExpert = true}},
+      {"--webhook-ca",
+       text(certificates, "FILE"),
+       "The file with the certificates that endpoints are checked by, in place of the system's",
+       {.field = "WebhookOptions::certificates", .idle = unused}},
+  };
+}
+
+Result<std::vector<std::string>> secretsIn(const std::string& file) { return webhook::readSecrets(file); }
+
+Result<WebhookOptions> WebhookOption::parsed(const std::string& queue, const ConsumerOptions& consumer) const {
+  if (!from.empty() && allowed.empty())
+    return Error{Errc::configurationRefused,
+                 "--webhook-from needs --webhook-allow: whoever sends messages would choose "
+                 "what is called"};
+  WebhookOptions options{.url = url,
+                         .urlHeader = from,
+                         .allowed = allowed,
+                         .allowPrivate = allowPrivate,
+                         .secretsFolder = secretDir,
+                         .timeout = timeout,
+                         .outage = outage,
+                         .retryMax = consumer.retryMax,
+                         .ahead = ahead,
+                         .proxy = proxy,
+                         .certificates = certificates,
+                         .queue = queue};
+  if (!secretFile.empty()) {
+    auto secrets = secretsIn(secretFile);
+    if (!secrets) return named("--webhook-secret-file", secrets.error());
+    options.secrets = *std::move(secrets);
+  }
+  if (!keyFile.empty()) {
+    const auto key = secretsIn(keyFile);
+    if (!key) return named("--webhook-key-file", key.error());
+    options.signingKey = key->front();
+  }
+  return options;
+}
+
+}  // namespace tenure::cli

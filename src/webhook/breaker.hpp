@@ -1,0 +1,67 @@
+/// Which hosts cannot be reached now. While one cannot, one call at a time tries it, and other messages wait without a
+/// call. Only failures to connect open it: an answer, whatever it is, shows that the host is there. Pure.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "tenure/values.hpp"
+
+namespace tenure::webhook {
+
+/// Threads: any.
+class Breaker {
+ public:
+  /// Whether a call may begin; nullopt: it may. Else how long its message waits. A call that may begin has to end with
+  /// reached(), failed() or gaveUp().
+  std::optional<Duration> mayCall(const std::string& origin, BootTime now) {
+    const std::lock_guard lock(mutex_);
+    const auto found = hosts_.find(origin);
+    if (found == hosts_.end()) return std::nullopt;
+    Host& host = found->second;
+    if (host.failures < opensAfter) return std::nullopt;
+    if (now >= host.next && !host.isProbed) {
+      host.isProbed = true;
+      return std::nullopt;
+    }
+    return std::max<Duration>(host.next - now, leastWait);
+  }
+  void reached(const std::string& origin) {
+    const std::lock_guard lock(mutex_);
+    hosts_.erase(origin);
+  }
+  void failed(const std::string& origin, BootTime now) {
+    const std::lock_guard lock(mutex_);
+    Host& host = hosts_[origin];
+    host.isProbed = false;
+    ++host.failures;
+    host.next = now + std::min<Duration>(firstWait * (1U << std::min<std::size_t>(host.failures, 6)), longestWait);
+  }
+  /// The call was cut before its end.
+  void gaveUp(const std::string& origin) {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = hosts_.find(origin); found != hosts_.end()) found->second.isProbed = false;
+  }
+
+ private:
+  struct Host {
+    std::size_t failures = 0;  // to connect, in a row
+    bool isProbed = false;     // by a call under way
+    BootTime next{};
+  };
+
+  static constexpr std::size_t opensAfter = 3;
+  static constexpr std::chrono::milliseconds firstWait{250};
+  static constexpr std::chrono::milliseconds leastWait{100};
+  static constexpr std::chrono::seconds longestWait{10};
+
+  std::mutex mutex_;
+  std::map<std::string, Host> hosts_;  // those that failed last
+};
+
+}  // namespace tenure::webhook

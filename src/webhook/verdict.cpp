@@ -1,0 +1,35 @@
+#include "webhook/verdict.hpp"
+
+#include <algorithm>
+
+namespace tenure::webhook {
+
+namespace {
+
+std::string reasonOf(const Response& response) {
+  if (response.end != Response::End::answered) return response.why;
+  std::string reason = "status " + std::to_string(response.status);
+  if (response.status >= 300 && response.status < 400) reason += " (redirects are not followed)";
+  if (!response.body.empty()) reason += ": " + response.body;
+  return reason;
+}
+
+}  // namespace
+
+Outcome judge(const Response& response, std::optional<std::chrono::milliseconds> waits, const Patience& patience) {
+  const bool isPatient = !waits || *waits < patience.outage;
+  std::string reason = reasonOf(response);
+  if (response.end == Response::End::away) {
+    return isPatient ? Outcome::retryLater(std::move(reason)) : Outcome::failed(std::move(reason));
+  }
+  if (response.end == Response::End::broken) return Outcome::failed(std::move(reason));
+  if (response.status >= 200 && response.status < 300) return Outcome::done();
+  if (isGone(response)) return Outcome::reject(std::move(reason));
+  const bool asksToWait = (response.status == 429 || response.status == 503) && response.retryAfter;
+  if (!asksToWait || !isPatient) return Outcome::failed(std::move(reason));
+  // 0 would leave the wait to the consumer.
+  const std::chrono::milliseconds asked = *response.retryAfter;
+  return Outcome::retryLater(std::move(reason), std::clamp(asked, std::chrono::milliseconds{1}, patience.retryMax));
+}
+
+}  // namespace tenure::webhook

@@ -1,0 +1,377 @@
+/// `tenure consume --webhook`: URLs that are called, and receivers that behave well, badly, or not at all.
+#include <sys/stat.h>
+
+#include <nlohmann/json.hpp>
+
+#include "../cli/replica.hpp"
+#include "support/certificates.hpp"
+
+namespace tenure::test {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+/// programs/webhook_receiver.py
+class Receiver {
+ public:
+  Receiver(const std::filesystem::path& folder, const std::filesystem::path& secretFile,
+           const std::optional<Certificate>& certificate = {})
+      : folder_(folder), program_(argumentsOf(folder, secretFile, certificate), folder / "receiver.out") {
+    EXPECT_TRUE(eventually([&] { return std::filesystem::exists(folder_ / "port"); })) << program_.output();
+    std::ifstream(folder_ / "port") >> port_;
+  }
+
+  std::string url(const std::string& path, const std::string& scheme = "http") const {
+    return scheme + "://127.0.0.1:" + port_ + path;
+  }
+  std::vector<json> calls() const {
+    std::vector<json> calls;
+    std::ifstream log(folder_ / "calls");
+    for (std::string line; std::getline(log, line);)
+      if (json call = json::parse(line); call.contains("webhook-id")) calls.push_back(std::move(call));
+    return calls;
+  }
+  std::vector<std::string> ids() const {
+    std::vector<std::string> ids;
+    for (const json& call : calls()) ids.push_back(call.at("webhook-id"));
+    return ids;
+  }
+  bool hasCalls(std::size_t count) const {
+    return eventually([&] { return calls().size() >= count; });
+  }
+  void letGo() const { std::ofstream(folder_ / "calls.go"); }
+  void stop() {
+    program_.signal(SIGKILL);
+    program_.waitForEnd();
+  }
+
+ private:
+  static Program::Arguments argumentsOf(const std::filesystem::path& folder, const std::filesystem::path& secretFile,
+                                        const std::optional<Certificate>& certificate) {
+    Program::Arguments arguments{"/usr/bin/python3",
+                                 std::string(TENURE_SOURCE_DIR) + "/tests/programs/webhook_receiver.py",
+                                 (folder / "port").string(), (folder / "calls").string(), secretFile.string()};
+    if (certificate) {
+      arguments.push_back(certificate->certificate.string());
+      arguments.push_back(certificate->key.string());
+    }
+    return arguments;
+  }
+
+  const std::filesystem::path folder_;
+  Program program_;
+  std::string port_;
+};
+
+class Webhooks : public ToolInElection {
+ protected:
+  void SetUp() override {
+    ToolInElection::SetUp();
+    std::filesystem::create_directories(at("receiver"));
+    const Run run = tenure({"webhook", "secret"});
+    ASSERT_EQ(run.exit, 0) << run.output;
+    secret_ = run.output.substr(0, run.output.find('\n'));
+    write("secret", secret_ + "\n");
+  }
+  Receiver& receiver() {
+    if (!receiver_) receiver_.emplace(at("receiver"), at("secret"));
+    return *receiver_;
+  }
+  Program call(const std::string& url, const Arguments& more = {}, const std::string& name = "first") {
+    Arguments arguments{"--queue",
+                        queue(),
+                        "--id",
+                        name,
+                        "--webhook",
+                        url,
+                        "--webhook-secret-file",
+                        at("secret"),
+                        "--retry-base",
+                        "10ms",
+                        "--webhook-allow-private"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return start(inElection("consume", arguments), name);
+  }
+  json deadLetters() {
+    const Run run = tenure({"dead-letters", "list", "--queue", queue(), "--json"});
+    EXPECT_EQ(run.exit, 0) << run.output;
+    json all = json::array();
+    std::istringstream lines(run.output);
+    for (std::string line; std::getline(lines, line);) all.push_back(json::parse(line));
+    return all;
+  }
+  bool isEmpty() {
+    return eventually([&] { return sql("SELECT count(*) FROM tenure_message") == "0"; });
+  }
+  const std::string& secret() const { return secret_; }
+
+ private:
+  std::string secret_;
+  std::optional<Receiver> receiver_;
+};
+
+// shows: webhooks/signed-as-standard
+TEST_F(Webhooks, EachMessageIsOneSignedCallInItsOrder) {
+  produce(R"({"id":"o-1","group":"anna","body":"{\"sum\":17}"})"
+          "\n"
+          R"({"id":"o-2","group":"b ob","body":"plain","headers":{"content-type":"text/x"}})"
+          "\n");
+  Program replica = call(receiver().url("/ok"));
+  ASSERT_TRUE(receiver().hasCalls(2)) << replica.output();
+
+  const std::vector<json> calls = receiver().calls();
+  EXPECT_EQ(calls[0].at("webhook-id"), "orders:o-1");
+  EXPECT_EQ(calls[0].at("body"), R"({"sum":17})");
+  EXPECT_EQ(calls[0].at("content-type"), "application/json");
+  EXPECT_EQ(calls[0].at("tenure-group"), "anna");
+  EXPECT_EQ(calls[1].at("webhook-id"), "orders:o-2");
+  EXPECT_EQ(calls[1].at("content-type"), "text/x");
+  EXPECT_EQ(calls[1].at("tenure-group"), "b%20ob");
+  for (const json& each : calls) {
+    EXPECT_EQ(each.at("signed"), true);
+    EXPECT_EQ(each.at("stale"), false);
+  }
+  EXPECT_TRUE(isEmpty());
+  EXPECT_EQ(told(replica, SIGTERM), 0);
+  EXPECT_THAT(replica.output(), Not(HasSubstr(secret())));
+}
+
+// shows: webhooks/what-an-answer-means
+TEST_F(Webhooks, OneThatIsGoneIsADeadLetterAtOnceAndTold) {
+  produce(numbered(1));
+  Program replica = call(receiver().url("/gone?token=sesame"));
+
+  ASSERT_TRUE(replica.waitForOutput(" webhook_gone ")) << replica.output();
+  ASSERT_TRUE(isEmpty());
+  const json letters = deadLetters();
+  ASSERT_EQ(letters.size(), 1U);
+  EXPECT_THAT(letters[0].at("reason").get<std::string>(), HasSubstr("status 410"));
+  EXPECT_EQ(receiver().calls().size(), 1U);
+  EXPECT_THAT(replica.output(), AllOf(HasSubstr("/gone"), Not(HasSubstr("sesame"))));
+}
+
+// shows: webhooks/what-an-answer-means
+TEST_F(Webhooks, AnotherAnswerIsAFailedAttemptWithItsReason) {
+  produce(numbered(1));
+  Program replica = call(receiver().url("/fail"), {"--max-attempts", "3"});
+
+  ASSERT_TRUE(isEmpty());
+  EXPECT_THAT(receiver().ids(), ElementsAre("orders:m-1", "orders:m-1", "orders:m-1"));
+  const json letters = deadLetters();
+  ASSERT_EQ(letters.size(), 1U);
+  EXPECT_EQ(letters[0].at("reason"), "status 500: out of paper");
+  EXPECT_EQ(letters[0].at("attempts"), 3);
+}
+
+// shows: webhooks/what-an-answer-means
+TEST_F(Webhooks, OneThatAsksForTimeIsCalledAgainLaterAndNoAttemptCounts) {
+  produce(numbered(1));
+  Program replica = call(receiver().url("/busy"), {"--max-attempts", "1"});
+
+  ASSERT_TRUE(isEmpty()) << replica.output();
+  const std::vector<json> calls = receiver().calls();
+  ASSERT_EQ(calls.size(), 2U);
+  EXPECT_GE(calls[1].at("at").get<double>() - calls[0].at("at").get<double>(), 0.9);
+  EXPECT_THAT(deadLetters(), testing::SizeIs(0));
+}
+
+struct Misbehaving {
+  const char* path;
+  const char* reason;
+};
+void PrintTo(const Misbehaving& way, std::ostream* out) { *out << way.path; }
+
+class HostileReceiver : public Webhooks, public testing::WithParamInterface<Misbehaving> {};
+
+// shows: webhooks/hostile-receivers
+TEST_P(HostileReceiver, CostsAnAttemptAndNothingElse) {
+  produce(numbered(1));
+  Program replica = call(receiver().url(GetParam().path), {"--max-attempts", "1", "--webhook-timeout", "400ms"});
+
+  ASSERT_TRUE(isEmpty()) << replica.output();
+  const json letters = deadLetters();
+  ASSERT_EQ(letters.size(), 1U);
+  EXPECT_THAT(letters[0].at("reason").get<std::string>(), HasSubstr(GetParam().reason));
+  EXPECT_EQ(told(replica, SIGTERM), 0);
+}
+INSTANTIATE_TEST_SUITE_P(Ways, HostileReceiver,
+                         testing::Values(Misbehaving{"/slow-head", "within 400 ms"},
+                                         Misbehaving{"/slow-body", "within 400 ms"}, Misbehaving{"/cut", "nothing"},
+                                         Misbehaving{"/wrong-length", "partial"},
+                                         Misbehaving{"/redirect", "redirects are not followed"}));
+
+// shows: webhooks/hostile-receivers
+TEST_F(Webhooks, AnAnswerWithoutEndIsReadNoFurtherThanItsStatusNeeds) {
+  produce(numbered(1));
+  Program replica = call(receiver().url("/endless"));
+
+  EXPECT_TRUE(isEmpty()) << replica.output();
+  EXPECT_THAT(deadLetters(), testing::SizeIs(0));
+}
+
+// shows: webhooks/away-spends-no-attempt
+TEST_F(Webhooks, WhileNobodyIsThereNoAttemptCounts) {
+  produce(numbered(1));
+  receiver();
+  const std::string url = receiver().url("/ok");
+  receiver().stop();
+  Program replica = call(url, {"--max-attempts", "1"});
+
+  ASSERT_TRUE(replica.waitForOutput(" message_postponed ", 3)) << replica.output();
+  EXPECT_THAT(deadLetters(), testing::SizeIs(0));
+}
+
+// shows: webhooks/away-spends-no-attempt
+TEST_F(Webhooks, UntilThatHasTakenTooLong) {
+  produce(numbered(1));
+  const std::string url = receiver().url("/ok");
+  receiver().stop();
+  Program replica = call(url, {"--max-attempts", "1", "--webhook-outage", "100ms"});
+
+  ASSERT_TRUE(isEmpty()) << replica.output();
+  EXPECT_THAT(deadLetters(), testing::SizeIs(1));
+}
+
+// shows: webhooks/nobodys-tunnel
+TEST_F(Webhooks, AnAddressThatIsNotGlobalIsNotCalled) {
+  produce(numbered(1));
+  const std::string url = receiver().url("/ok");
+  Program replica =
+      start(inElection("consume", {"--queue", queue(), "--webhook", url, "--max-attempts", "1"}), "first");
+
+  ASSERT_TRUE(isEmpty()) << replica.output();
+  EXPECT_THAT(deadLetters().at(0).at("reason").get<std::string>(), HasSubstr("not global"));
+  EXPECT_THAT(receiver().calls(), testing::IsEmpty());
+}
+
+// shows: webhooks/nobodys-tunnel
+TEST_F(Webhooks, AMessageChoosesItsUrlAmongThoseThatAreAllowed) {
+  const std::string allowed = receiver().url("/ok");
+  std::string file = allowed + "/1";
+  for (const auto& [what, by] : {std::pair{":", "%3A"}, {"/", "%2F"}, {".", "%2E"}})
+    for (std::size_t found = 0; (found = file.find(what, found)) != std::string::npos; found += 3)
+      file.replace(found, 1, by);
+  std::filesystem::create_directories(at("secrets"));
+  write("secrets/" + file, secret() + "\n");
+  produce(R"({"id":"a","body":"x","headers":{"notify":")" + allowed + R"(/1"}})" + "\n" +
+          R"({"id":"b","body":"x","headers":{"notify":")" + receiver().url("/okay") + R"("}})" + "\n" +
+          R"({"id":"c","body":"x"})" + "\n");
+  Program replica =
+      start(inElection("consume", {"--queue", queue(), "--webhook-from", "header:notify", "--webhook-allow", allowed,
+                                   "--webhook-allow-private", "--webhook-secret-dir", at("secrets")}),
+            "first");
+
+  ASSERT_TRUE(isEmpty()) << replica.output();
+  EXPECT_THAT(receiver().ids(), ElementsAre("orders:a"));
+  EXPECT_EQ(receiver().calls().at(0).at("signed"), true);
+  const json letters = deadLetters();
+  ASSERT_EQ(letters.size(), 2U);
+  EXPECT_THAT(letters[0].at("reason").get<std::string>(), HasSubstr("none of the allowed prefixes"));
+  EXPECT_THAT(letters[1].at("reason").get<std::string>(), HasSubstr("no header notify"));
+  const Run refused = tenure(inElection("consume", {"--queue", queue(), "--webhook-from", "header:notify"}));
+  EXPECT_EQ(refused.exit, 78);
+  EXPECT_THAT(refused.output, HasSubstr("--webhook-allow"));
+}
+
+// shows: webhooks/own-secrets
+TEST_F(Webhooks, EachEndpointHasASecretThatIsDerivedForIt) {
+  const std::string hook = receiver().url("/ok/hook");
+  const Run derived = tenure({"webhook", "secret", "--for", hook, "--secret-file", at("secret")});
+  ASSERT_EQ(derived.exit, 0) << derived.output;
+  EXPECT_NE(derived.output, secret() + "\n");
+  produce(R"({"id":"a","body":"x","headers":{"notify":")" + hook + R"("}})" + "\n");
+  Program replica =
+      start(inElection("consume", {"--queue", queue(), "--webhook-from", "header:notify", "--webhook-allow", hook,
+                                   "--webhook-allow-private", "--webhook-secret-file", at("secret")}),
+            "first");
+  ASSERT_TRUE(isEmpty()) << replica.output();
+  const json call = receiver().calls().at(0);
+  EXPECT_EQ(call.at("signed"), false) << "by the master secret";
+  write("derivedOfHook", derived.output);
+  const Run sound = tenure({"webhook", "verify", "--secret-file", at("derivedOfHook"), "--id", call.at("webhook-id"),
+                            "--timestamp", call.at("webhook-timestamp"), "--signature", call.at("webhook-signature")},
+                           "x");
+  EXPECT_EQ(sound.exit, 0) << sound.output;
+}
+
+// shows: webhooks/hostile-receivers
+TEST_F(Webhooks, ACertificateThatIsWrongOrExpiredIsAFailedAttempt) {
+  Authority authority;
+  int round = 0;
+  for (const Certificate& bad : {authority.issue("DNS:another.example"), authority.issue("IP:127.0.0.1", -1)}) {
+    const std::string folder = at("tls" + std::to_string(++round));
+    std::filesystem::create_directories(folder);
+    Receiver tls(folder, at("secret"), bad);
+    const Run run = tenure({"webhook", "send", tls.url("/ok", "https"), "--allow-private"}, "x");
+    EXPECT_EQ(run.exit, 65);
+    EXPECT_THAT(run.output, HasSubstr("a failed attempt: SSL"));
+  }
+  const std::string folder = at("tls");
+  std::filesystem::create_directories(folder);
+  Receiver tls(folder, at("secret"), authority.issue("IP:127.0.0.1"));
+  produce(numbered(1));
+  Program replica = call(tls.url("/ok", "https"), {"--webhook-ca", authority.certificate().string()});
+  EXPECT_TRUE(isEmpty()) << replica.output();
+}
+
+// shows: webhooks/again-under-the-same-id
+TEST_F(Webhooks, ACallWhoseLeaderDiesBeforeItsCommitIsMadeAgainUnderTheSameId) {
+  produce(numbered(1));
+  Program first = call(receiver().url("/hold"));
+  ASSERT_TRUE(receiver().hasCalls(1)) << first.output();
+  Program second = call(receiver().url("/hold"), {}, "second");
+  first.signal(SIGKILL);
+  receiver().letGo();
+
+  ASSERT_TRUE(receiver().hasCalls(2)) << second.output();
+  ASSERT_TRUE(isEmpty());
+  const std::vector<json> calls = receiver().calls();
+  EXPECT_EQ(calls[0].at("webhook-id"), calls[1].at("webhook-id"));
+  EXPECT_EQ(calls[1].at("stale"), false);
+}
+
+// shows: webhooks/beside-each-other
+TEST_F(Webhooks, GroupsAreCalledBesideEachOtherAndEachInItsOrder) {
+  std::string lines;
+  for (int i = 0; i < 60; ++i)
+    lines += R"({"id":"m-)" + std::to_string(i) + R"(","group":"g)" + std::to_string(i % 6) + R"(","body":"b"})" + "\n";
+  produce(lines);
+  Program replica = call(receiver().url("/ok"), {"--lanes", "3"});
+
+  ASSERT_TRUE(isEmpty()) << replica.output();
+  std::map<std::string, int> last;
+  for (const json& each : receiver().calls()) {
+    const std::string id = each.at("webhook-id");
+    const int number = std::stoi(id.substr(id.find('-') + 1));
+    const auto [known, isFirst] = last.try_emplace(each.at("tenure-group"), number);
+    EXPECT_TRUE(isFirst || known->second < number) << id;
+    known->second = number;
+  }
+  EXPECT_EQ(receiver().calls().size(), 60U);
+}
+
+TEST_F(Webhooks, BadOptionsAreNamed) {
+  for (const auto& [arguments, text] : std::vector<std::pair<Arguments, const char*>>{
+           {{"--webhook", "ftp://a.example/"}, "--webhook"},
+           {{"--webhook", "https://user:sesame@a.example/"}, "--webhook"},
+           {{"--webhook", "https://a.example/", "--webhook-secret-file", at("nowhere")}, "--webhook-secret-file"},
+           {{"--webhook", "https://a.example/", "--sql", "SELECT 1"}, "--sql"}}) {
+    Arguments all{"--queue", queue()};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    const Run run = tenure(inElection("consume", all));
+    EXPECT_NE(run.exit, 0);
+    EXPECT_THAT(run.output, AllOf(HasSubstr(text), Not(HasSubstr("sesame"))));
+  }
+  write("bad", "whsec_c2hvcnQ=\n");
+  const Run run = tenure(inElection(
+      "consume", {"--queue", queue(), "--webhook", "https://a.example/", "--webhook-secret-file", at("bad")}));
+  EXPECT_EQ(run.exit, 78);
+  EXPECT_THAT(run.output, AllOf(HasSubstr("whsec_"), Not(HasSubstr("c2hvcnQ"))));
+}
+
+}  // namespace
+}  // namespace tenure::test
