@@ -24,6 +24,8 @@
 
 namespace tenure {
 
+class IMessageSource;
+
 namespace webhook {
 struct Setup;
 }
@@ -73,6 +75,9 @@ class Webhook {
   Webhook(const Webhook&) = delete;
   Webhook& operator=(const Webhook&) = delete;
 
+  /// In lanes: a source around `source` whose messages are in the group of their endpoint, unless they have one.
+  /// Borrows the source; the webhook outlives both.
+  std::unique_ptr<IMessageSource> grouped(IMessageSource& source) const;
   /// For a Consumer, which the webhook outlives. `tell` hears from the lanes' threads what the log should say.
   Consumer::ByValues handlers(std::function<void(EventBody, FencingToken)> tell = {}) const;
 

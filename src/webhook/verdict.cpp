@@ -6,6 +6,9 @@ namespace tenure::webhook {
 
 namespace {
 
+constexpr std::chrono::milliseconds leastAway = std::chrono::seconds{1};
+constexpr std::chrono::milliseconds longestAway = std::chrono::minutes{1};
+
 std::string reasonOf(const Response& response) {
   if (response.end != Response::End::answered) return response.why;
   std::string reason = "status " + std::to_string(response.status);
@@ -20,7 +23,10 @@ Outcome judge(const Response& response, std::optional<std::chrono::milliseconds>
   const bool isPatient = !waits || *waits < patience.outage;
   std::string reason = reasonOf(response);
   if (response.end == Response::End::away) {
-    return isPatient ? Outcome::retryLater(std::move(reason)) : Outcome::failed(std::move(reason));
+    if (!isPatient) return Outcome::failed(std::move(reason));
+    // Each time half as long again, so that a host that comes back is called soon.
+    const auto since = waits.value_or(std::chrono::milliseconds{0});
+    return Outcome::retryLater(std::move(reason), std::clamp(since / 2, leastAway, longestAway));
   }
   if (response.end == Response::End::broken) return Outcome::failed(std::move(reason));
   if (response.status >= 200 && response.status < 300) return Outcome::done();

@@ -5,6 +5,7 @@
 
 #include "messages/headers.hpp"
 #include "webhook/caller.hpp"
+#include "webhook/grouped.hpp"
 #include "webhook/setup.hpp"
 
 namespace tenure {
@@ -26,6 +27,10 @@ Result<std::unique_ptr<Webhook>> Webhook::make(WebhookOptions options) {
   auto setup = webhook::checked(std::move(options));
   if (!setup) return setup.error();
   return std::unique_ptr<Webhook>(new Webhook(*std::move(setup)));
+}
+
+std::unique_ptr<IMessageSource> Webhook::grouped(IMessageSource& source) const {
+  return std::make_unique<webhook::GroupedByEndpoint>(source, *setup_);
 }
 
 Consumer::ByValues Webhook::handlers(std::function<void(EventBody, FencingToken)> tell) const {

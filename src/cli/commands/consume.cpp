@@ -285,6 +285,7 @@ Exit runWebhook(const ConsumeOptions& options, Settings settings) {
   if (!made) return refuse(options.webhook.name(), made.error());
   const Webhook& webhook = **made;
   patientlyRetried(settings.consumer);
+  std::unique_ptr<IMessageSource> grouped;  // outlives the consumer
   Work work;
   work.consumerOf = [&](ReplicaRun& replica, const Backend::Ends& ends, const ConsumerOptions& consumer,
                         const Emitter& emit) {
@@ -293,7 +294,9 @@ Exit runWebhook(const ConsumeOptions& options, Settings settings) {
         webhook.handlers([emit](EventBody said, FencingToken token) { emit(std::move(said), token); });
     const Consumer::ByValues handlers{
         [&replica, calls](std::size_t lane) { return replica.counted(calls.answererOf(lane)); }};
-    return std::make_unique<Consumer>(*ends.source, *ends.store, handlers, consumer, replica.events());
+    if (consumer.ordering.lanes > 0) grouped = webhook.grouped(*ends.source);
+    IMessageSource& source = grouped ? *grouped : *ends.source;
+    return std::make_unique<Consumer>(source, *ends.store, handlers, consumer, replica.events());
   };
   return runReplica(options, std::move(settings), work);
 }

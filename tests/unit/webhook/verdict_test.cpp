@@ -41,7 +41,10 @@ TEST(Verdict, WhereNobodyIsReachedNoAttemptCountsUntilItIsTooLong) {
   const Response away{.end = Response::End::away, .why = "not connected in time"};
 
   EXPECT_EQ(judge(away, std::nullopt, patience).kind, Kind::retryLater);
+  EXPECT_EQ(judge(away, std::nullopt, patience).retryAfter, 1s);
+  EXPECT_EQ(judge(away, 20s, patience).retryAfter, 10s);
   EXPECT_EQ(judge(away, 59min, patience).kind, Kind::retryLater);
+  EXPECT_EQ(judge(away, 59min, patience).retryAfter, 1min);
   EXPECT_EQ(judge(away, 1h, patience).kind, Kind::failed);
   EXPECT_EQ(judge({.status = 429, .retryAfter = 1s}, 1h, patience).kind, Kind::failed);
 }

@@ -354,6 +354,34 @@ TEST_F(Webhooks, GroupsAreCalledBesideEachOtherAndEachInItsOrder) {
   EXPECT_EQ(receiver().calls().size(), 60U);
 }
 
+// shows: webhooks/one-dead-endpoint
+TEST_F(Webhooks, ADeadEndpointHoldsUpItsOwnMessagesAlone) {
+  std::filesystem::create_directories(at("dead"));
+  Receiver gone(at("dead"), at("secret"));
+  const std::string dead = gone.url("/ok");
+  gone.stop();
+  std::string lines;
+  for (int i = 0; i < 40; ++i)
+    lines += R"({"id":"m-)" + std::to_string(i) + R"(","body":"b","headers":{"notify":")" +
+             (i % 4 == 0 ? dead : receiver().url("/ok/" + std::to_string(i % 4))) + "\"}}\n";
+  produce(lines);
+  const std::string prefix = receiver().url("/ok");
+  Program replica =
+      start(inElection("consume", {"--queue", queue(), "--webhook-from", "header:notify", "--webhook-allow", prefix,
+                                   "--webhook-allow", dead, "--webhook-allow-private", "--lanes", "2",
+                                   "--webhook-secret-file", at("secret")}),
+            "first");
+
+  ASSERT_TRUE(receiver().hasCalls(30)) << replica.output();
+  EXPECT_TRUE(eventually([&] { return sql("SELECT count(*) FROM tenure_message") == "10"; }));
+  std::map<std::string, int> last;
+  for (const json& each : receiver().calls()) {
+    const std::string id = each.at("webhook-id");
+    const int number = std::stoi(id.substr(id.find('-') + 1));
+    EXPECT_LT(std::exchange(last[each.at("path")], number), std::max(number, 1)) << id;
+  }
+}
+
 TEST_F(Webhooks, BadOptionsAreNamed) {
   for (const auto& [arguments, text] : std::vector<std::pair<Arguments, const char*>>{
            {{"--webhook", "ftp://a.example/"}, "--webhook"},
