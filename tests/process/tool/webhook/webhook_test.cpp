@@ -318,6 +318,52 @@ TEST_F(Webhooks, ACertificateThatIsWrongOrExpiredIsAFailedAttempt) {
   EXPECT_TRUE(isEmpty()) << replica.output();
 }
 
+// shows: webhooks/signed-as-standard
+TEST_F(Webhooks, TheStandardsOwnLibrariesVerifyThem) {
+  Program install(
+      {"/bin/sh", "-c", "cd '" + at("receiver") + "' && npm install --no-audit --no-fund standardwebhooks@1 svix@1"},
+      at("npm.out"));
+  if (exitOf(install) != 0)
+    GTEST_SKIP() << "needs node, npm and its packages standardwebhooks and svix: " << install.output();
+  Program verifier(
+      {"/usr/bin/env", "NODE_PATH=" + at("receiver/node_modules"), "node",
+       std::string(TENURE_SOURCE_DIR) + "/tests/programs/webhook_verifier.cjs", at("verifier.port"), at("secret")},
+      at("verifier.out"));
+  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(at("verifier.port")); })) << verifier.output();
+  std::string port;
+  std::ifstream(at("verifier.port")) >> port;
+  const std::string url = "http://127.0.0.1:" + port + "/";
+  produce(R"({"id":"ö 1/2.3","group":"anna","body":"{\"text\":\"grün\"}"})" + std::string("\n") +
+          R"({"id":"m-2","body":"17"})" + "\n");
+
+  Program replica = call(url, {"--max-attempts", "1"});
+  ASSERT_TRUE(isEmpty()) << replica.output();
+
+  EXPECT_THAT(deadLetters(), testing::SizeIs(0));
+  write("other", tenure({"webhook", "secret"}).output);
+  const Run forged = tenure({"webhook", "send", url, "--allow-private", "--secret-file", at("other")}, R"({"a":1})");
+  EXPECT_EQ(forged.exit, 65) << forged.output;
+  EXPECT_THAT(forged.output, HasSubstr("status 401"));
+}
+
+// shows: webhooks/stale-leaders
+TEST_F(Webhooks, ALeaderThatStoodStillBeginsNoCallThatItHadNotBegun) {
+  produce(numbered(3));
+  Program first = call(receiver().url("/hold"), {"--session-timeout", "4s"});
+  ASSERT_TRUE(receiver().hasCalls(1)) << first.output();
+  first.signal(SIGSTOP);
+  Program second = call(receiver().url("/hold"), {"--session-timeout", "4s"}, "second");
+  ASSERT_TRUE(receiver().hasCalls(2)) << second.output();
+  receiver().letGo();
+  ASSERT_TRUE(isEmpty()) << second.output();
+
+  first.signal(SIGCONT);
+  ASSERT_TRUE(first.waitForOutput(" term_ended ")) << first.output();
+
+  EXPECT_THAT(receiver().ids(), ElementsAre("orders:m-1", "orders:m-1", "orders:m-2", "orders:m-3"));
+  for (const json& each : receiver().calls()) EXPECT_EQ(each.at("stale"), false);
+}
+
 // shows: webhooks/again-under-the-same-id
 TEST_F(Webhooks, ACallWhoseLeaderDiesBeforeItsCommitIsMadeAgainUnderTheSameId) {
   produce(numbered(1));
