@@ -33,13 +33,40 @@ void beginCurl() {
   static_cast<void>(once);
 }
 
+/// Handles for calls, kept from one to the next.
+class Handles {
+ public:
+  Handles() = default;
+  ~Handles() { std::ranges::for_each(idle_, curl_easy_cleanup); }
+  Handles(const Handles&) = delete;
+  Handles& operator=(const Handles&) = delete;
+
+  CURL* take() {
+    if (idle_.empty()) return curl_easy_init();
+    CURL* const handle = idle_.back();
+    idle_.pop_back();
+    return handle;
+  }
+  void giveBack(CURL* handle) {
+    curl_easy_reset(handle);
+    idle_.push_back(handle);
+  }
+
+ private:
+  std::vector<CURL*> idle_;
+};
+
 /// One call, from its start to its end.
 class Call {
  public:
-  Call(const Setup& setup, Given given, Endpoint endpoint)
-      : setup_(setup), given_(std::move(given)), endpoint_(std::move(endpoint)), easy_(curl_easy_init()) {}
+  Call(const Setup& setup, Handles& handles, Given given, Endpoint endpoint)
+      : setup_(setup),
+        handles_(handles),
+        given_(std::move(given)),
+        endpoint_(std::move(endpoint)),
+        easy_(handles.take()) {}
   ~Call() {
-    curl_easy_cleanup(easy_);
+    handles_.giveBack(easy_);
     curl_slist_free_all(headers_);
   }
   Call(const Call&) = delete;
@@ -58,6 +85,7 @@ class Call {
   bool isConnected() const;
 
   const Setup& setup_;
+  Handles& handles_;
   const Given given_;
   const Endpoint endpoint_;
   CURL* easy_;
@@ -228,6 +256,7 @@ class Caller final : public IAnswerer {
   const std::size_t ahead_;
   const Tell tell_;
   CURLM* const multi_;
+  Handles handles_;
   std::optional<Term> term_;
   std::deque<Given> waiting_;  // their calls have not begun
   std::unordered_map<CURL*, std::unique_ptr<Call>> calls_;
@@ -268,7 +297,7 @@ void Caller::begin(Given given) {
   if (const auto wait = setup_.breaker.mayCall(endpoint->origin(), BootClock::now()); wait && isPatient)
     return answer(given, Outcome::retryLater("its host cannot be reached, and is not called until it can",
                                              std::chrono::ceil<std::chrono::milliseconds>(*wait)));
-  auto call = std::make_unique<Call>(setup_, std::move(given), *std::move(endpoint));
+  auto call = std::make_unique<Call>(setup_, handles_, std::move(given), *std::move(endpoint));
   const Message& message = *call->given().message;
   const Order at{term_->identity().election.value, message.group.value, term_->token().value, numberOf(message)};
   call->prepare(headersOf(setup_, message, *secrets, at));
@@ -338,7 +367,8 @@ Response callOnce(const Setup& setup, const Message& message) {
   if (!endpoint) return broken(endpoint.error());
   const auto secrets = setup.secretsOf(*endpoint);
   if (!secrets) return broken(secrets.error());
-  Call call(setup, {.ticket = {1}, .message = std::make_shared<const Message>(message)}, *endpoint);
+  Handles handles;
+  Call call(setup, handles, {.ticket = {1}, .message = std::make_shared<const Message>(message)}, *endpoint);
   call.prepare(headersOf(setup, message, *secrets, std::nullopt));
   return call.ended(curl_easy_perform(call.handle()));
 }
