@@ -1,10 +1,16 @@
 #include <chrono>
 #include <iostream>
 #include <iterator>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
 
 #include "base/text.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/options/webhook_options.hpp"
+#include "cli/output/queue_report.hpp"
+#include "messages/headers.hpp"
 #include "webhook/caller.hpp"
 #include "webhook/setup.hpp"
 
@@ -47,6 +53,74 @@ constexpr const char* sendHelp =
     R"help(Calls a URL once, as `tenure consume --webhook` does, with standard input as its body, and prints
 what came of it. Exit code 65: the message would be tried again, or be a dead letter.
 )help";
+
+constexpr const char* endpointsHelp =
+    R"help(Lists the endpoints that fail: since when, how many messages wait for them, how often the first of
+these was called in vain, and why the last time. It reads the whole queue, and takes nothing. Messages
+of which a replica has not yet been told that they fail are not seen.
+Exit code 1: none fails.
+)help";
+
+/// An endpoint as its waiting messages show it.
+struct EndpointView {
+  std::size_t waiting = 0;
+  std::optional<AttemptRecord> record{};  // of its first message that fails
+  std::optional<WallTime> since{};
+};
+
+struct EndpointsOptions {
+  QueueOption queue;
+  StoreOption store;
+  WebhookOption webhook;
+  bool json = false;
+};
+
+WallTime sinceOf(const AttemptRecord& record) {
+  const bool wasPutOff = record.postponements.times > 0;
+  return wasPutOff ? std::min(record.postponements.since, record.firstAt) : record.firstAt;
+}
+
+Exit endpoints(const EndpointsOptions& options) {
+  const auto wiring = parseToLook(options.queue, options.store);
+  if (!wiring) return refuse("", wiring.error());
+  const auto admin = wiring->queue->queueAdmin();
+  if (!admin) return refuse("--queue", admin.error());
+  const auto store = wiring->storeBackend().storeAdmin();
+  const auto failing = store->failing();
+  if (!failing) return refuse(wiring->store ? "--store" : "--queue", failing.error());
+  std::unordered_map<MessageId, const AttemptRecord*> records;
+  for (const FailingMessage& each : *failing) records.emplace(each.attempts.id, &each.attempts);
+  std::map<std::string, EndpointView> views;
+  const auto see = [&](const Message& message) {
+    const std::string* url = headerOf(message, options.webhook.from);
+    const auto endpoint = url != nullptr ? webhook::parseEndpoint(*url) : Error{Errc::notFound};
+    if (!endpoint) return;
+    EndpointView& view = views[endpoint->address()];
+    ++view.waiting;
+    const auto record = records.find(message.id);
+    if (record == records.end()) return;
+    if (!view.record) view.record = *record->second;
+    const WallTime since = sinceOf(*record->second);
+    view.since = std::min(view.since.value_or(since), since);
+  };
+  const Result<void> peeked = (*admin)->peek(std::numeric_limits<std::size_t>::max(), see);
+  if (!peeked) return refuse("--queue", peeked.error());
+  std::erase_if(views, [](const auto& each) { return !each.second.record; });
+  for (const auto& [address, view] : views) {
+    if (options.json)
+      std::cout << nlohmann::ordered_json{{"endpoint", address},
+                                          {"since", formatWallTime(*view.since)},
+                                          {"waiting", view.waiting},
+                                          {"attempts", view.record->attempts},
+                                          {"error", view.record->lastError}}
+                       .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
+                << "\n";
+    else
+      std::cout << escaped(address) << "  since=" << formatWallTime(*view.since) << "  waiting=" << view.waiting
+                << "  attempts=" << view.record->attempts << "  " << escaped(view.record->lastError, 200) << "\n";
+  }
+  return views.empty() ? Exit::no : Exit::done;
+}
 
 std::string bodyFromInput() { return {std::istreambuf_iterator<char>(std::cin), {}}; }
 
@@ -156,6 +230,7 @@ Option timestampRow(WebhookToolOptions& options, bool required) {
 std::vector<Command> webhookCommands() {
   auto options = std::make_shared<WebhookToolOptions>();
   options->id = "by-hand";
+  auto looked = std::make_shared<EndpointsOptions>();
   return {
       {.name = "webhook",
        .about = "Secrets and signatures of the URLs that are called",
@@ -201,7 +276,16 @@ std::vector<Command> webhookCommands() {
                      {.momentary = true}}}}},
        .help = sendHelp,
        .examples = "echo '{\"order\":42}' | tenure webhook send https://example.org/hook --secret-file webhook.secret",
-       .act = [options] { return send(*options); }}};
+       .act = [options] { return send(*options); }},
+      {.name = "webhook endpoints",
+       .about = "List the endpoints that fail",
+       .groups = {{"Options",
+                   {looked->queue.row(), looked->store.rowBesideQueue(), looked->webhook.fromRow(),
+                    jsonRow(looked->json, "a line")}}},
+       .help = endpointsHelp,
+       .examples = "tenure webhook endpoints --queue 'sqlite:calls.db?queue=calls' --webhook-from header:notify",
+       .act = [looked] { return endpoints(*looked); },
+       .hasUrls = true}};
 }
 
 }  // namespace tenure::cli

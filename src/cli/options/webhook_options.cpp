@@ -104,6 +104,13 @@ Options WebhookOption::rows() {
   };
 }
 
+Option WebhookOption::fromRow() {
+  return {"--webhook-from",
+          headerName(from),
+          "Which header of a message names the URL that is called with it",
+          {.required = true}};
+}
+
 Result<std::vector<std::string>> secretsIn(const std::string& file) { return webhook::readSecrets(file); }
 
 Result<WebhookOptions> WebhookOption::parsed(const std::string& queue, const ConsumerOptions& consumer) const {

@@ -32,6 +32,8 @@ struct WebhookOption {
   const char* name() const noexcept { return from.empty() ? "--webhook" : "--webhook-from"; }
   /// The rows refer to this object.
   Options rows();
+  /// `--webhook-from` alone, which has to be given.
+  Option fromRow();
   /// Reads the files of secrets.
   ///
   /// Errors: configurationRefused, naming the option.

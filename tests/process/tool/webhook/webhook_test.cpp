@@ -420,6 +420,11 @@ TEST_F(Webhooks, ADeadEndpointHoldsUpItsOwnMessagesAlone) {
 
   ASSERT_TRUE(receiver().hasCalls(30)) << replica.output();
   EXPECT_TRUE(eventually([&] { return sql("SELECT count(*) FROM tenure_message") == "10"; }));
+  const Run listed = tenure({"webhook", "endpoints", "--queue", queue(), "--webhook-from", "header:notify", "--json"});
+  EXPECT_EQ(listed.exit, 0) << listed.output;
+  const json endpoint = json::parse(listed.output);
+  EXPECT_EQ(endpoint.at("endpoint"), dead);
+  EXPECT_EQ(endpoint.at("waiting"), 10);
   std::map<std::string, int> last;
   for (const json& each : receiver().calls()) {
     const std::string id = each.at("webhook-id");
