@@ -4,6 +4,7 @@
 #include "cli/commands/check_ensemble.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/handlers/sql_handler.hpp"
+#include "cli/options/consume_options.hpp"
 #include "cli/options/options.hpp"
 #include "cli/options/wiring_options.hpp"
 #include "cli/output/queue_report.hpp"
@@ -18,6 +19,8 @@ struct CheckOptions {
   QueueOption queue;
   StoreOption store;
   std::string sql;
+  WebhookOption webhook;
+  ConsumerOptions consumer;
   bool json = false;
 };
 
@@ -45,7 +48,8 @@ Each line is a fact, or one of
 Exit codes: 0 all is well, 1 warnings only, 69 something was not reached, 78 something is refused,
 77 a password or a right was refused; the gravest counts.
 
-With --sql the statement of `tenure consume` is compiled there, and not run.
+With --sql the statement of `tenure consume` is compiled there, and not run. With the options of
+--webhook and --lanes it says whether they fit together; no URL is called.
 With --queue and --store it also says how they go together, and with --zookeeper --election whether
 the store's fence knows this ensemble and the queue this election.
 )help";
@@ -181,6 +185,21 @@ void judgeElection(const Named& named, const EnsembleFindings& ensemble, Inspect
   if (named.store && named.store->isQueue()) judgeOwner("queue, in the store", *named.store, *named.ensemble, found);
 }
 
+/// The options of `consume --webhook`; no URL is called.
+void judgeWebhook(const CheckOptions& options, Inspection& found) {
+  const std::string name = options.webhook.name();
+  auto given = options.webhook.parsed("", options.consumer);
+  const auto made = given ? Webhook::make(*std::move(given)) : given.error();
+  if (!made) return found.require(false, name, "cannot be used: " + made.error().detail, "options that fit together");
+  const bool isSigned =
+      !options.webhook.secretFile.empty() || !options.webhook.secretDir.empty() || !options.webhook.keyFile.empty();
+  found.expectSafe(isSigned, "calls", isSigned ? "signed" : "not signed",
+                   "--webhook-secret-file: a receiver cannot tell who calls it");
+  const bool hasLanes = options.consumer.ordering.lanes > 0;
+  found.expectSafe(hasLanes, "order of calls", hasLanes ? "a line for each group or endpoint" : "one line",
+                   "--lanes N: one URL that does not answer holds up all messages behind its own");
+}
+
 /// The statement of `consume --sql`: it is compiled, and not run.
 void judgeStatement(const Named& named, const std::string& statement, Inspection& found) {
   Backend* store = named.storeBackend();
@@ -210,6 +229,7 @@ Report lookAtAll(const CheckOptions& options, const Named& named) {
   judgeWiring(named, together);
   if (report.unreached() == 0) judgeUnread(options, together);
   if (report.unreached() == 0 && !options.sql.empty()) judgeStatement(named, options.sql, together);
+  if (options.webhook.isGiven()) judgeWebhook(options, together);
   if (named.ensemble) {
     judgeTimeout(named, ensemble, together);
     if (report.unreached() == 0) judgeElection(named, ensemble, together);
@@ -242,6 +262,7 @@ Command checkCommand() {
                   {options->queue.row(false),
                    options->store.rowBesideQueue(),
                    {"--sql", text(options->sql, "STATEMENT"), "The statement of `consume --sql`: can it be run?", {}}}},
+                 {"URLs", joined(options->webhook.rows(), {lanesRows(options->consumer).front()})},
                  {"Election", joined(options->election.rows(), {options->election.shortSessionRow()})},
                  {"Output", {jsonRow(options->json)}}},
       .help = checkHelp,

@@ -56,8 +56,7 @@ what came of it. Exit code 65: the message would be tried again, or be a dead le
 
 constexpr const char* endpointsHelp =
     R"help(Lists the endpoints that fail: since when, how many messages wait for them, how often the first of
-these was called in vain, and why the last time. It reads the whole queue, and takes nothing. Messages
-of which a replica has not yet been told that they fail are not seen.
+these was called in vain, and why the last time. It reads the whole queue, and takes nothing.
 Exit code 1: none fails.
 )help";
 

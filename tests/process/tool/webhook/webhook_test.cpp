@@ -433,6 +433,22 @@ TEST_F(Webhooks, ADeadEndpointHoldsUpItsOwnMessagesAlone) {
   }
 }
 
+TEST_F(Webhooks, CheckSaysThatOneUrlHoldsUpOneLine) {
+  produce(numbered(1));
+  const Arguments url{"check",     "--queue", queue(), "--webhook", "https://a.example/", "--webhook-secret-file",
+                      at("secret")};
+  const Run one = tenure(url);
+  EXPECT_EQ(one.exit, 1) << one.output;
+  EXPECT_THAT(one.output, HasSubstr("holds up all messages"));
+
+  Arguments more = url;
+  more.insert(more.end(), {"--lanes", "4"});
+  EXPECT_THAT(tenure(more).output, Not(HasSubstr("holds up all messages")));
+  more = url;
+  more.insert(more.end(), {"--webhook-key-file", at("nowhere")});
+  EXPECT_EQ(tenure(more).exit, 78);
+}
+
 TEST_F(Webhooks, BadOptionsAreNamed) {
   for (const auto& [arguments, text] : std::vector<std::pair<Arguments, const char*>>{
            {{"--webhook", "ftp://a.example/"}, "--webhook"},
