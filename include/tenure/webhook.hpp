@@ -15,7 +15,10 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tenure/consumer.hpp"
@@ -86,5 +89,22 @@ class Webhook {
 
   std::unique_ptr<const webhook::Setup> setup_;
 };
+
+/// What a call says of its message, for a receiver.
+struct WebhookCall {
+  std::string id;  // of queue and message; the same in each attempt
+  std::string election;
+  std::string group{};
+  std::optional<FencingToken> token{};   // nullopt: the call has no order
+  std::optional<std::int64_t> number{};  // of the message in its group
+};
+
+/// For a receiver: whether the call was signed by one of the secrets (`whsec_…`), not long ago, and its order with it.
+/// Names of headers in any case.
+///
+/// Errors:  authenticationFailed  it was not, or is older, or newer, than `oldest`
+///          invalidArgument       a header is missing or malformed, or a secret is none
+Result<WebhookCall> verifyWebhook(const Headers& headers, std::string_view body, std::span<const std::string> secrets,
+                                  WallTime now, std::chrono::seconds oldest = std::chrono::minutes{5});
 
 }  // namespace tenure

@@ -142,13 +142,16 @@ bool isSignedBy(const Signed& call, std::string_view signatures, std::span<const
     for (std::size_t at = 0; at <= signatures.size();) {
       const std::size_t end = std::min(signatures.find(' ', at), signatures.size());
       const std::string_view one = signatures.substr(at, end - at);
-      const bool isIt =
-          one.size() == expected.size() && CRYPTO_memcmp(one.data(), expected.data(), expected.size()) == 0;
+      const bool isIt = isSame(one, expected);
       found = found || isIt;
       at = end + 1;
     }
   }
   return found;
+}
+
+bool isSame(std::string_view one, std::string_view other) noexcept {
+  return one.size() == other.size() && CRYPTO_memcmp(one.data(), other.data(), one.size()) == 0;
 }
 
 std::string orderOf(const Signed& call, const Order& order, const Secret& secret) {

@@ -61,6 +61,9 @@ struct Order {
 /// The value of tenure-order.
 std::string orderOf(const Signed& call, const Order& order, const Secret& secret);
 
+/// Compared in constant time.
+bool isSame(std::string_view one, std::string_view other) noexcept;
+
 /// The queue's name and the message's id, each percent-encoded but for A–Z a–z 0–9 - _ ~, with a colon between them.
 std::string webhookId(std::string_view queue, std::string_view id);
 std::string percentEncoded(std::string_view bytes);

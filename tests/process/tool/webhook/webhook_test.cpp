@@ -433,6 +433,62 @@ TEST_F(Webhooks, ADeadEndpointHoldsUpItsOwnMessagesAlone) {
   }
 }
 
+/// Of the guide: examples/webhook_receiver, in three languages.
+class ExampleReceiver : public Webhooks, public testing::WithParamInterface<const char*> {
+ protected:
+  Program::Arguments command(const std::string& port) const {
+    const std::string language = GetParam();
+    const std::string script = std::string(TENURE_SOURCE_DIR) + "/examples/webhook_receiver." + language;
+    if (language == "cpp") return {TENURE_BINARY_DIR "/examples/webhook_receiver", port, at("secret")};
+    return {"/usr/bin/env", language == "py" ? "python3" : "node", script, port, at("secret")};
+  }
+};
+
+/// Calls with an order of its own choice, as a leader that woke late would: prints the status.
+constexpr const char* callByHand = R"py(
+import sys, time, urllib.request
+sys.path.insert(0, sys.argv[1] + "/examples")
+from webhook_receiver import mac, secrets_in
+port, secret_file, token = sys.argv[2:5]
+secret, = secrets_in(secret_file)
+call_id, stamp, body = "orders:late", str(int(time.time())), b"late"
+fields = (call_id, stamp, "by hand", "", token, "")
+order = mac(secret, b"v1." + b"".join(b"%d:%s" % (len(f), f.encode()) for f in fields))
+headers = {"webhook-id": call_id, "webhook-timestamp": stamp, "tenure-election": "by%20hand",
+           "webhook-signature": "v1," + mac(secret, f"{call_id}.{stamp}.".encode() + body),
+           "tenure-order": f"v1,{token},,{order}"}
+try:
+    print(urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{port}/", body, headers)).status)
+except urllib.error.HTTPError as error:
+    print(error.code)
+)py";
+
+// shows: webhooks/stale-leaders
+TEST_P(ExampleReceiver, TakesSoundCallsOnceAndRefusesAFormerLeaders) {
+  const std::string port = std::to_string(freePorts(1).front());
+  Program receiver(command(port), at("received"));
+  if (std::string(GetParam()) == "mjs")
+    if (Program probe({"/usr/bin/env", "node", "--version"}, at("node")); exitOf(probe) != 0)
+      GTEST_SKIP() << "needs node: " << probe.output();
+  write("by_hand.py", callByHand);
+  const auto byHand = [&](const std::string& token) {
+    Program call({"/usr/bin/env", "python3", at("by_hand.py"), TENURE_SOURCE_DIR, port, at("secret"), token},
+                 at("status" + token));
+    exitOf(call);
+    return call.output();
+  };
+  ASSERT_TRUE(eventually([&] { return byHand("7") == "200\n"; })) << receiver.output();
+  produce(numbered(2));
+  Program replica = call("http://127.0.0.1:" + port + "/", {"--max-attempts", "1"});
+  ASSERT_TRUE(isEmpty()) << replica.output();
+
+  EXPECT_THAT(deadLetters(), testing::SizeIs(0));
+  EXPECT_EQ(receiver.output(), "orders:late late\norders:m-1 b\norders:m-2 b\n");
+  EXPECT_EQ(byHand("8"), "200\n") << "it came before";
+  EXPECT_EQ(byHand("6"), "409\n") << "of a former leader";
+}
+INSTANTIATE_TEST_SUITE_P(Languages, ExampleReceiver, testing::Values("py", "mjs", "cpp"));
+
 TEST_F(Webhooks, CheckSaysThatOneUrlHoldsUpOneLine) {
   produce(numbered(1));
   const Arguments url{"check",     "--queue", queue(), "--webhook", "https://a.example/", "--webhook-secret-file",

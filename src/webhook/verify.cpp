@@ -1,0 +1,107 @@
+#include <algorithm>
+#include <cctype>
+
+#include "base/text.hpp"
+#include "tenure/webhook.hpp"
+#include "webhook/signature.hpp"
+
+namespace tenure {
+
+namespace {
+
+Error malformed(std::string_view header) {
+  return {Errc::invalidArgument, "the header " + std::string(header) + " is missing, or not as it should be"};
+}
+
+/// In any case.
+bool isSameName(std::string_view one, std::string_view other) {
+  const auto lower = [](unsigned char c) { return std::tolower(c); };
+  return std::ranges::equal(one, other, {}, lower, lower);
+}
+
+std::optional<std::string> decoded(std::string_view text) {
+  std::string bytes;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      bytes += text[i];
+      continue;
+    }
+    const auto digitAt = [&](std::size_t at) {
+      return at < text.size() ? std::string_view("0123456789ABCDEF").find(text[at]) : std::string_view::npos;
+    };
+    const std::size_t high = digitAt(i + 1);
+    const std::size_t low = digitAt(i + 2);
+    if (high == std::string_view::npos || low == std::string_view::npos) return std::nullopt;
+    bytes += static_cast<char>(high * 16 + low);
+    i += 2;
+  }
+  return bytes;
+}
+
+/// "v1,TOKEN,NUMBER,MAC": reads token and number; whether it is authentic is seen by making it anew.
+std::optional<webhook::Order> orderIn(std::string_view text) {
+  if (!text.starts_with("v1,")) return std::nullopt;
+  const std::size_t number = text.find(',', 3);
+  const std::size_t mac = number == std::string_view::npos ? number : text.find(',', number + 1);
+  if (mac == std::string_view::npos) return std::nullopt;
+  const auto token = parseInteger(text.substr(3, number - 3));
+  if (!token) return std::nullopt;
+  webhook::Order order{.election = {}, .group = {}, .token = *token};
+  if (const std::string_view given = text.substr(number + 1, mac - number - 1); !given.empty()) {
+    order.number = parseInteger(given);
+    if (!order.number) return std::nullopt;
+  }
+  return order;
+}
+
+}  // namespace
+
+Result<WebhookCall> verifyWebhook(const Headers& headers, std::string_view body, std::span<const std::string> secrets,
+                                  WallTime now, std::chrono::seconds oldest) {
+  const auto header = [&](std::string_view name) -> const std::string* {
+    const auto found = std::ranges::find_if(headers, [&](const auto& each) { return isSameName(each.first, name); });
+    return found == headers.end() ? nullptr : &found->second;
+  };
+  std::vector<webhook::Secret> known;
+  for (const std::string& text : secrets) {
+    auto secret = webhook::parseSecret(text);
+    if (!secret) return secret.error();
+    known.push_back(*std::move(secret));
+  }
+  const std::string* id = header("webhook-id");
+  const std::string* timestamp = header("webhook-timestamp");
+  const std::string* signature = header("webhook-signature");
+  if (id == nullptr) return malformed("webhook-id");
+  if (signature == nullptr) return malformed("webhook-signature");
+  const auto seconds = timestamp == nullptr ? std::nullopt : parseInteger(*timestamp);
+  if (!seconds) return malformed("webhook-timestamp");
+  const webhook::Signed call{.id = *id, .timestamp = *seconds, .body = body};
+  if (!webhook::isSignedBy(call, *signature, known))
+    return Error{Errc::authenticationFailed, "the call is signed by none of the secrets"};
+  const auto age = std::chrono::floor<std::chrono::seconds>(now.time_since_epoch()).count() - *seconds;
+  if (age > oldest.count() || -age > oldest.count())
+    return Error{Errc::authenticationFailed, "the call was signed too long ago, or by a clock that is ahead"};
+  WebhookCall verified{.id = *id, .election = {}};
+  const std::string* place = header("tenure-order");
+  if (place == nullptr) return verified;
+  const std::string* election = header("tenure-election");
+  const std::string* group = header("tenure-group");
+  auto order = orderIn(*place);
+  const auto of = election == nullptr ? std::nullopt : decoded(*election);
+  const auto in = group == nullptr ? std::optional(std::string{}) : decoded(*group);
+  if (!order || !of || !in) return malformed("tenure-order");
+  order->election = *of;
+  order->group = *in;
+  const auto isIt = [&](const webhook::Secret& secret) {
+    return webhook::isSame(webhook::orderOf(call, *order, secret), *place);
+  };
+  if (std::ranges::none_of(known, isIt))
+    return Error{Errc::authenticationFailed, "the call's order is signed by none of the secrets"};
+  verified.election = *of;
+  verified.group = *in;
+  verified.token = FencingToken{order->token};
+  verified.number = order->number;
+  return verified;
+}
+
+}  // namespace tenure
