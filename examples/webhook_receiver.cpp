@@ -26,11 +26,15 @@ class Orders {
     if (*call.token < highest) return http::status::conflict;  // a former leader's: the message is the present one's
     highest = *call.token;
     if (handled_.contains(call.id)) return http::status::ok;  // it came before, and its answer was lost
-    std::int64_t& last = numbers_[{call.election, call.group}];
-    if (call.number && *call.number > last + 1) return http::status(425);  // one before it is missing
-    last = call.number.value_or(last);
-    handled_.insert(call.id);
+    const auto last = numbers_.find({call.election, call.group});
+    if (!call.number || last == numbers_.end()) return std::nullopt;
+    if (*call.number <= last->second) return http::status::conflict;  // a later one of its group is handled
+    if (*call.number > last->second + 1) std::cerr << "a number of group " << call.group << " is missing" << std::endl;
     return std::nullopt;
+  }
+  void handled(const tenure::WebhookCall& call) {
+    handled_.insert(call.id);
+    if (call.number) numbers_[{call.election, call.group}] = *call.number;
   }
 
  private:
@@ -48,6 +52,7 @@ http::status answerTo(const http::request<http::string_body>& request, const std
   if (!call) return http::status::unauthorized;
   if (const auto other = orders.judge(*call)) return *other;
   std::cout << call->id << " " << request.body() << std::endl;  // your work
+  orders.handled(*call);
   return http::status::ok;
 }
 
@@ -55,7 +60,8 @@ int main(int argc, char** argv) try {
   if (argc != 3) throw std::runtime_error("usage: webhook_receiver PORT SECRET_FILE");
   std::vector<std::string> secrets;
   std::ifstream file(argv[2]);
-  for (std::string line; std::getline(file, line);) secrets.push_back(line);
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("whsec_")) secrets.push_back(line);
   boost::asio::io_context loop;
   tcp::acceptor acceptor(
       loop, {boost::asio::ip::make_address("127.0.0.1"), static_cast<boost::asio::ip::port_type>(std::stoi(argv[1]))});

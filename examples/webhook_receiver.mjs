@@ -43,8 +43,8 @@ function orderOf(headers) {
   return { election, group, token: BigInt(token), number: number === "" ? null : BigInt(number) };
 }
 
-/** Null: handle it. Else the status to answer. */
-function judge(headers, body) {
+/** The status to answer. */
+function handle(headers, body) {
   if (!isSigned(headers, body)) return 401;
   if (!(Math.abs(Date.now() / 1000 - Number(headers["webhook-timestamp"])) <= oldest)) return 401;
   const { election, group, token, number } = orderOf(headers);
@@ -52,10 +52,14 @@ function judge(headers, body) {
   tokens.set(election, token);
   if (handled.has(headers["webhook-id"])) return 200; // it came before, and its answer was lost
   const line = JSON.stringify([election, group]);
-  if (number !== null && number > (numbers.get(line) ?? 0n) + 1n) return 425; // one before it is missing
-  if (number !== null) numbers.set(line, number);
+  const last = numbers.get(line);
+  if (number !== null && last !== undefined && number <= last) return 409; // a later one of its group is handled
+  if (number !== null && last !== undefined && number > last + 1n)
+    console.error(`numbers ${last + 1n} to ${number - 1n} of group ${group} are missing`);
+  console.log(headers["webhook-id"], body.toString()); // your work
   handled.add(headers["webhook-id"]);
-  return null;
+  if (number !== null) numbers.set(line, number);
+  return 200;
 }
 
 createServer((request, response) => {
@@ -65,11 +69,10 @@ createServer((request, response) => {
     const body = Buffer.concat(parts);
     let status;
     try {
-      status = judge(request.headers, body);
+      status = handle(request.headers, body);
     } catch {
       status = 400;
     }
-    if (status === null) console.log(request.headers["webhook-id"], body.toString()); // your work
-    response.writeHead(status ?? 200).end();
+    response.writeHead(status).end();
   });
 }).listen(Number(port), "127.0.0.1");

@@ -54,12 +54,17 @@ class Orders:
         self.tokens[election] = token
         if call_id in self.handled:
             return 200  # it came before, and its answer was lost
-        if number is not None and number > self.numbers.get((election, group), 0) + 1:
-            return 425  # one before it is missing
+        last = self.numbers.get((election, group))
+        if number is not None and last is not None and number <= last:
+            return 409  # a later one of its group is handled
+        if number is not None and last is not None and number > last + 1:
+            print(f"numbers {last + 1} to {number - 1} of group {group} are missing", file=sys.stderr)
+        return None
+
+    def handle(self, call_id, election, group, number):
+        self.handled.add(call_id)
         if number is not None:
             self.numbers[election, group] = number
-        self.handled.add(call_id)
-        return None
 
 
 def secrets_in(file):
@@ -83,14 +88,17 @@ class Receiver(http.server.BaseHTTPRequestHandler):
             return 400
         if order is None:
             return 401
-        return self.orders.judge(self.headers["webhook-id"], *order)
+        call_id, (election, group, token, number) = self.headers["webhook-id"], order
+        status = self.orders.judge(call_id, election, group, token, number)
+        if status is not None:
+            return status
+        print(call_id, body.decode(), flush=True)  # your work
+        self.orders.handle(call_id, election, group, number)
+        return 200
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         status = self.judge(body)
-        if status is None:
-            print(self.headers["webhook-id"], body.decode(), flush=True)  # your work
-            status = 200
         self.send_response(status)
         self.send_header("Content-Length", "0")
         self.end_headers()

@@ -521,6 +521,7 @@ AttemptRecord& Delivery::record(int attempts, const std::string& error, const No
   if (before != nullptr) {
     made.firstAt = before->firstAt;
     made.state = before->state;
+    made.postponements = before->postponements;
   }
   return made;
 }

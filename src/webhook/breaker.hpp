@@ -27,6 +27,7 @@ class Breaker {
     if (host.failures < opensAfter) return std::nullopt;
     if (now >= host.next && !host.isProbed) {
       host.isProbed = true;
+      host.next = now + longestProbe;
       return std::nullopt;
     }
     return std::max<Duration>(host.next - now, leastWait);
@@ -45,7 +46,8 @@ class Breaker {
   /// The call was cut before its end.
   void gaveUp(const std::string& origin) {
     const std::lock_guard lock(mutex_);
-    if (const auto found = hosts_.find(origin); found != hosts_.end()) found->second.isProbed = false;
+    if (const auto found = hosts_.find(origin); found != hosts_.end())
+      found->second = {.failures = found->second.failures};
   }
 
  private:
@@ -59,6 +61,7 @@ class Breaker {
   static constexpr std::chrono::milliseconds firstWait{250};
   static constexpr std::chrono::milliseconds leastWait{100};
   static constexpr std::chrono::seconds longestWait{10};
+  static constexpr std::chrono::seconds longestProbe{10};
 
   std::mutex mutex_;
   std::map<std::string, Host> hosts_;  // those that failed last

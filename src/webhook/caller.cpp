@@ -13,6 +13,7 @@
 #include "messages/headers.hpp"
 #include "tenure/version.hpp"
 #include "webhook/address.hpp"
+#include "webhook/grouped.hpp"
 
 namespace tenure::webhook {
 
@@ -23,10 +24,12 @@ using namespace std::chrono_literals;
 constexpr std::size_t longestReason = 4096;
 /// Nothing more of an answer is read.
 constexpr std::size_t longestAnswer = std::size_t{64} * 1024;
+constexpr curl_off_t longestRetryAfter = 30 * 86'400;  // seconds
+/// Between two looks at the calls that are made; after a longer time their limits begin anew.
+constexpr Duration longestLook = 500ms;
 constexpr std::chrono::milliseconds longestConnect{10'000};
 /// How often the lease is looked at while a call waits for it.
 constexpr Duration leaseLook = 20ms;
-constexpr Duration longestPoll = 1s;
 
 void beginCurl() {
   static const CURLcode once = curl_global_init(CURL_GLOBAL_DEFAULT);
@@ -77,6 +80,14 @@ class Call {
   const Endpoint& endpoint() const noexcept { return endpoint_; }
   void prepare(const std::vector<std::string>& headers);
   Response ended(CURLcode code) const;
+  /// Of one without an answer in time.
+  Response late() const;
+  bool isLate(BootTime now) const noexcept { return now - began_ >= setup_.options.timeout; }
+  /// Nothing was read for a while: neither the endpoint nor the network is to blame.
+  void beginAnew(BootTime now) noexcept {
+    began_ = now;
+    wasHeldUp_ = true;
+  }
 
  private:
   static std::size_t write(char* bytes, std::size_t, std::size_t count, void* call);
@@ -93,6 +104,8 @@ class Call {
   std::string answer_;
   std::size_t read_ = 0;
   bool wasRefused_ = false;  // an address that is not global
+  BootTime began_ = BootClock::now();
+  bool wasHeldUp_ = false;
 };
 
 void Call::prepare(const std::vector<std::string>& headers) {
@@ -109,12 +122,16 @@ void Call::prepare(const std::vector<std::string>& headers) {
   set(CURLOPT_USERAGENT, "tenure/" TENURE_VERSION);
   set(CURLOPT_FOLLOWLOCATION, 0L);
   set(CURLOPT_NETRC, static_cast<long>(CURL_NETRC_IGNORED));
-  set(CURLOPT_PROXY, options.proxy.c_str());  // "": not even one of the environment
+  set(CURLOPT_PROXY, options.proxy.c_str());  // "": not even one of the environment,
+  set(CURLOPT_NOPROXY, "");                   // which takes no call away from this one either
+  set(CURLOPT_QUICK_EXIT, 1L);                // a resolver that does not answer is not waited for
   set(CURLOPT_NOSIGNAL, 1L);
   set(CURLOPT_TCP_KEEPALIVE, 1L);
-  set(CURLOPT_TIMEOUT_MS, static_cast<long>(options.timeout.count()));
   set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(std::min(options.timeout, longestConnect).count()));
-  if (!options.certificates.empty()) set(CURLOPT_CAINFO, options.certificates.c_str());
+  if (!options.certificates.empty()) {
+    set(CURLOPT_CAINFO, options.certificates.c_str());
+    set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));  // in place of the system's, and not beside them
+  }
   set(CURLOPT_WRITEFUNCTION, &Call::write);
   set(CURLOPT_WRITEDATA, this);
   set(CURLOPT_OPENSOCKETFUNCTION, &Call::open);
@@ -146,9 +163,11 @@ Response Call::ended(CURLcode code) const {
   if (code != CURLE_OK && !isCutByUs) return failed(code);
   Response response{.body = answer_};
   curl_easy_getinfo(easy_, CURLINFO_RESPONSE_CODE, &response.status);
+  curl_header* header = nullptr;
+  if (curl_easy_header(easy_, "Retry-After", 0, CURLH_HEADER, -1, &header) != CURLHE_OK) return response;
   curl_off_t wait = 0;
   curl_easy_getinfo(easy_, CURLINFO_RETRY_AFTER, &wait);
-  if (wait > 0) response.retryAfter = std::chrono::seconds{wait};
+  response.retryAfter = std::chrono::seconds{std::clamp<curl_off_t>(wait, 0, longestRetryAfter)};
   return response;
 }
 
@@ -156,6 +175,14 @@ bool Call::isConnected() const {
   curl_off_t at = 0;
   curl_easy_getinfo(easy_, CURLINFO_PRETRANSFER_TIME_T, &at);
   return at > 0;
+}
+
+Response Call::late() const {
+  using End = Response::End;
+  if (isConnected())
+    return {.end = End::broken,
+            .why = "no whole answer within " + std::to_string(setup_.options.timeout.count()) + " ms"};
+  return {.end = wasHeldUp_ ? End::heldUp : End::away, .why = "not connected in time"};
 }
 
 /// The text of the library names no URL.
@@ -167,13 +194,8 @@ Response Call::failed(CURLcode code) const {
   switch (code) {
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_RESOLVE_PROXY:
-    case CURLE_COULDNT_CONNECT:
-    case CURLE_SSL_CONNECT_ERROR: response.end = End::away; break;
-    case CURLE_OPERATION_TIMEDOUT:
-      response.end = isConnected() ? End::broken : End::away;
-      response.why = isConnected() ? "no whole answer within " + std::to_string(setup_.options.timeout.count()) + " ms"
-                                   : "not connected in time";
-      break;
+    case CURLE_COULDNT_CONNECT: response.end = End::away; break;
+    case CURLE_OPERATION_TIMEDOUT: return late();
     default: break;
   }
   return response;
@@ -191,9 +213,8 @@ std::optional<std::int64_t> numberOf(const Message& message) {
   return text == nullptr || message.group.value.empty() ? std::nullopt : parseInteger(*text);
 }
 
-/// `at`: the message's place; nullopt: it has none.
 std::vector<std::string> headersOf(const Setup& setup, const Message& message, std::span<const Secret> secrets,
-                                   const std::optional<Order>& at) {
+                                   const Order& at) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const Signed call{.id = webhookId(setup.options.queue, message.id.value),
                     .timestamp = std::chrono::duration_cast<std::chrono::seconds>(now).count(),
@@ -202,10 +223,9 @@ std::vector<std::string> headersOf(const Setup& setup, const Message& message, s
                                    "webhook-timestamp: " + std::to_string(call.timestamp)};
   const std::string signature = signatureOf(call, secrets, setup.key ? &*setup.key : nullptr);
   if (!signature.empty()) headers.push_back("webhook-signature: " + signature);
-  if (!at) return headers;
-  headers.push_back("tenure-election: " + percentEncoded(at->election));
-  if (!at->group.empty()) headers.push_back("tenure-group: " + percentEncoded(at->group));
-  if (!secrets.empty()) headers.push_back("tenure-order: " + orderOf(call, *at, secrets.front()));
+  headers.push_back("tenure-election: " + percentEncoded(at.election));
+  if (!at.group.empty()) headers.push_back("tenure-group: " + percentEncoded(at.group));
+  if (!secrets.empty()) headers.push_back("tenure-order: " + orderOf(call, at, secrets.front()));
   return headers;
 }
 
@@ -242,6 +262,9 @@ class Caller final : public IAnswerer {
   void beginCalls();
   void begin(Given given);
   void collect();
+  void endLate(BootTime now);
+  /// Calls have limits of their own, which are no events.
+  Duration mostPoll() const { return calls_.empty() ? Duration{1s} : std::min<Duration>(setup_.options.timeout, 50ms); }
   void end(Call& call, const Response& response);
   void answer(const Given& given, Outcome outcome) {
     replies_.emplace_back(Answered{given.ticket, {std::move(outcome)}});
@@ -250,7 +273,7 @@ class Caller final : public IAnswerer {
   void lose(const std::string& why);
   void drop() noexcept;
   /// Right before a call. A leader that stood still begins none.
-  bool mayCall() const { return term_->mayBeginWork() || (term_->isPaused() && term_->valid()); }
+  bool mayCall() const { return term_->mayBeginWork(); }
 
   const Setup& setup_;
   const std::size_t ahead_;
@@ -261,19 +284,23 @@ class Caller final : public IAnswerer {
   std::deque<Given> waiting_;  // their calls have not begun
   std::unordered_map<CURL*, std::unique_ptr<Call>> calls_;
   std::vector<Reply> replies_;
+  BootTime lastLook_{};
 };
 
 std::vector<Reply> Caller::await(BootTime until, const std::stop_token& stop) {
   const std::stop_callback wake(stop, [this] { curl_multi_wakeup(multi_); });
+  if (const BootTime now = BootClock::now(); now - lastLook_ > longestLook)
+    for (const auto& [handle, call] : calls_) call->beginAnew(now);
   for (;;) {
     if (!term_->valid() && !calls_.empty()) lose("cut, as its leader's lease is over");
     beginCalls();
     int running = 0;
     curl_multi_perform(multi_, &running);
     collect();
-    const BootTime now = BootClock::now();
+    const BootTime now = lastLook_ = BootClock::now();
+    endLate(now);
     if (!replies_.empty() || stop.stop_requested() || now >= until) return std::exchange(replies_, {});
-    const Duration wait = std::min(until - now, waiting_.empty() ? longestPoll : leaseLook);
+    const Duration wait = std::min(until - now, waiting_.empty() ? mostPoll() : leaseLook);
     curl_multi_poll(multi_, nullptr, 0, static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(wait).count()),
                     nullptr);
   }
@@ -292,15 +319,18 @@ void Caller::begin(Given given) {
   if (!endpoint) return answer(given, Outcome::reject(endpoint.error().detail));
   const auto secrets = setup_.secretsOf(*endpoint);
   if (!secrets) return answer(given, Outcome::failed(secrets.error().detail));
+  const Message& message = *given.message;
+  const bool hasOwnGroup = message.group != groupOf(*endpoint);
+  const Order at{term_->identity().election.value, hasOwnGroup ? message.group.value : "", term_->token().value,
+                 numberOf(message)};
+  const std::vector<std::string> headers = headersOf(setup_, message, *secrets, at);
+  auto call = std::make_unique<Call>(setup_, handles_, given, *endpoint);
   const auto waits = waitOf(given);
   const bool isPatient = !waits || *waits < setup_.options.outage;
   if (const auto wait = setup_.breaker.mayCall(endpoint->origin(), BootClock::now()); wait && isPatient)
     return answer(given, Outcome::retryLater("its host cannot be reached, and is not called until it can",
                                              std::chrono::ceil<std::chrono::milliseconds>(*wait)));
-  auto call = std::make_unique<Call>(setup_, handles_, std::move(given), *std::move(endpoint));
-  const Message& message = *call->given().message;
-  const Order at{term_->identity().election.value, message.group.value, term_->token().value, numberOf(message)};
-  call->prepare(headersOf(setup_, message, *secrets, at));
+  call->prepare(headers);
   CURL* const handle = call->handle();
   curl_multi_add_handle(multi_, handle);
   calls_.emplace(handle, std::move(call));
@@ -319,10 +349,22 @@ void Caller::collect() {
   }
 }
 
+void Caller::endLate(BootTime now) {
+  for (auto next = calls_.begin(); next != calls_.end();) {
+    const auto each = next++;
+    if (!each->second->isLate(now)) continue;
+    end(*each->second, each->second->late());
+    curl_multi_remove_handle(multi_, each->first);
+    calls_.erase(each);
+  }
+}
+
 void Caller::end(Call& call, const Response& response) {
   const std::string origin = call.endpoint().origin();
   if (response.end == Response::End::away)
     setup_.breaker.failed(origin, BootClock::now());
+  else if (response.end == Response::End::heldUp)
+    setup_.breaker.gaveUp(origin);
   else
     setup_.breaker.reached(origin);
   if (isGone(response) && tell_)
@@ -369,7 +411,7 @@ Response callOnce(const Setup& setup, const Message& message) {
   if (!secrets) return broken(secrets.error());
   Handles handles;
   Call call(setup, handles, {.ticket = {1}, .message = std::make_shared<const Message>(message)}, *endpoint);
-  call.prepare(headersOf(setup, message, *secrets, std::nullopt));
+  call.prepare(headersOf(setup, message, *secrets, Order{.election = "by hand", .group = {}, .token = 1}));
   return call.ended(curl_easy_perform(call.handle()));
 }
 

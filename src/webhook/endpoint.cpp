@@ -3,6 +3,7 @@
 #include <curl/curl.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <memory>
 
@@ -31,8 +32,9 @@ Result<Endpoint> parseEndpoint(std::string_view text) {
   if (text.size() > longestUrl) return refused("a URL of more than 8 KiB");
   if (!std::ranges::all_of(text, isVisible)) return refused("a URL with a byte that is not visible ASCII");
   const UrlHandle url(curl_url(), &curl_url_cleanup);
-  if (curl_url_set(url.get(), CURLUPART_URL, std::string(text).c_str(), CURLU_NON_SUPPORT_SCHEME) != CURLUE_OK)
-    return refused("not a URL such as https://host/path");
+  if (curl_url_set(url.get(), CURLUPART_URL, std::string(text).c_str(),
+                   CURLU_NON_SUPPORT_SCHEME | CURLU_DISALLOW_USER) != CURLUE_OK)
+    return refused("not a URL such as https://host/path, without a user");
   if (!partOf(url.get(), CURLUPART_USER).empty() || !partOf(url.get(), CURLUPART_PASSWORD).empty())
     return refused("a URL with a user or a password");
   curl_url_set(url.get(), CURLUPART_FRAGMENT, nullptr, 0);
@@ -47,9 +49,17 @@ Result<Endpoint> parseEndpoint(std::string_view text) {
   return endpoint;
 }
 
+/// A server may take these for a step up, where the library that connects does not.
+bool mayClimb(std::string path) {
+  std::ranges::transform(path, path.begin(), [](unsigned char c) { return std::tolower(c); });
+  constexpr std::array steps{"%2e", "%2f", "%5c", "\\", "..;"};
+  return std::ranges::any_of(steps, [&](const char* step) { return path.find(step) != std::string::npos; });
+}
+
 bool isAllowed(const Endpoint& endpoint, std::span<const Endpoint> prefixes) {
   return std::ranges::any_of(prefixes, [&](const Endpoint& prefix) {
     if (endpoint.origin() != prefix.origin() || !endpoint.path.starts_with(prefix.path)) return false;
+    if (prefix.path != "/" && mayClimb(endpoint.path)) return false;
     return endpoint.path.size() == prefix.path.size() || prefix.path.ends_with('/') ||
            endpoint.path[prefix.path.size()] == '/';
   });

@@ -3,6 +3,7 @@
 #include "base/digest.hpp"
 #include "base/text.hpp"
 #include "base/validation.hpp"
+#include "messages/headers.hpp"
 
 namespace tenure::webhook {
 
@@ -17,7 +18,7 @@ Result<std::vector<Message>> GroupedByEndpoint::fetch(std::size_t max, BootTime 
   Result<std::vector<Message>> messages = inner_.fetch(max, deadline, std::move(stop));
   if (!messages) return messages;
   for (Message& message : *messages) {
-    if (!message.group.value.empty()) continue;
+    if (!message.group.value.empty() || headerOf(message, numberHeader) != nullptr) continue;
     if (const Result<Endpoint> endpoint = setup_.endpointOf(message)) message.group = groupOf(*endpoint);
   }
   return messages;

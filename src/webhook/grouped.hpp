@@ -1,5 +1,5 @@
-/// A source whose messages are in the group of their endpoint, unless they have one. So the calls of an endpoint wait
-/// for each other, and those of others do not.
+/// A source whose messages are in the group of their endpoint, unless they have one, or a number. So the calls of an
+/// endpoint wait for each other, and those of others do not.
 #pragma once
 
 #include "tenure/spi/source.hpp"

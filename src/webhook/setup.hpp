@@ -39,7 +39,7 @@ Result<std::unique_ptr<Setup>> checked(WebhookOptions options);
 std::string secretFileOf(const Endpoint& endpoint);
 /// The secrets in a file, one a line; empty lines and those that begin with # are left out.
 ///
-/// Errors: configurationRefused, naming the line.
+/// Errors: configurationRefused.
 Result<std::vector<std::string>> readSecrets(const std::string& file);
 
 }  // namespace tenure::webhook

@@ -6,6 +6,7 @@ namespace tenure::webhook {
 
 namespace {
 
+constexpr std::chrono::milliseconds leastAsked = std::chrono::milliseconds{100};
 constexpr std::chrono::milliseconds leastAway = std::chrono::seconds{1};
 constexpr std::chrono::milliseconds longestAway = std::chrono::minutes{1};
 
@@ -28,14 +29,16 @@ Outcome judge(const Response& response, std::optional<std::chrono::milliseconds>
     const auto since = waits.value_or(std::chrono::milliseconds{0});
     return Outcome::retryLater(std::move(reason), std::clamp(since / 2, leastAway, longestAway));
   }
+  if (response.end == Response::End::heldUp) return Outcome::retryLater(std::move(reason), leastAway);
   if (response.end == Response::End::broken) return Outcome::failed(std::move(reason));
   if (response.status >= 200 && response.status < 300) return Outcome::done();
   if (isGone(response)) return Outcome::reject(std::move(reason));
   const bool asksToWait = (response.status == 429 || response.status == 503) && response.retryAfter;
   if (!asksToWait || !isPatient) return Outcome::failed(std::move(reason));
-  // 0 would leave the wait to the consumer.
-  const std::chrono::milliseconds asked = *response.retryAfter;
-  return Outcome::retryLater(std::move(reason), std::clamp(asked, std::chrono::milliseconds{1}, patience.retryMax));
+  const auto longest = std::chrono::ceil<std::chrono::seconds>(patience.retryMax);
+  const std::chrono::milliseconds asked = std::min(*response.retryAfter, longest);
+  return Outcome::retryLater(std::move(reason),
+                             std::clamp(asked, std::min(leastAsked, patience.retryMax), patience.retryMax));
 }
 
 }  // namespace tenure::webhook

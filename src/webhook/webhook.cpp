@@ -1,6 +1,7 @@
 #include "tenure/webhook.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 
 #include "messages/headers.hpp"
@@ -67,6 +68,12 @@ Result<std::unique_ptr<Setup>> checked(WebhookOptions options) {
     if (!key) return refused("signingKey", key.error().detail);
     setup->key = *std::move(key);
   }
+  if (setup->key && !setup->endpoint)
+    return refused("signingKey", "is one for all endpoints: what one receives it could send to another; give secrets");
+  if (!options.certificates.empty() && !std::ifstream(options.certificates))
+    return refused("certificates", "cannot read \"" + options.certificates + "\"");
+  if (!options.secretsFolder.empty() && !std::filesystem::is_directory(options.secretsFolder))
+    return refused("secretsFolder", "there is no folder \"" + options.secretsFolder + "\"");
   using namespace std::chrono_literals;
   if (options.timeout < 1ms || options.timeout > 1h) return refused("timeout", "1 ms to 1 h");
   if (options.ahead < 1 || options.ahead > 256) return refused("ahead", "1 to 256");

@@ -24,6 +24,7 @@ if len(sys.argv) > 3 and sys.argv[3]:
 lock = threading.Lock()
 seen = {}  # how often each webhook-id has come
 tokens = {}  # the highest of each election
+beside = {}  # calls of each group that are being answered
 stop = threading.Event()
 
 
@@ -85,13 +86,24 @@ class Receiver(http.server.BaseHTTPRequestHandler):
             call["signed"] = is_signed(self.headers, body)
         if secret is not None and "tenure-order" in self.headers:
             self.judge_order(call)
+        group = call.get("tenure-group", "")
         with lock:
             call["times"] = seen[call["webhook-id"]] = seen.get(call["webhook-id"], 0) + 1
+            call["of_group"] = beside[group] = beside.get(group, 0) + 1
+            call["at_once"] = sum(beside.values())
         self.write(**call)
         way = self.path.split("?")[0].strip("/").split("/")[0]
-        getattr(self, "do_" + way.replace("-", "_"), self.do_ok)(call)
+        try:
+            getattr(self, "do_" + way.replace("-", "_"), self.do_ok)(call)
+        finally:
+            with lock:
+                beside[group] -= 1
 
     def do_ok(self, call):
+        self.answer(200)
+
+    def do_nap(self, call):
+        stop.wait(0.05)  # others come meanwhile
         self.answer(200)
 
     def do_gone(self, call):

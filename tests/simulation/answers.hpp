@@ -23,6 +23,7 @@ class SimulatedAnswerer final : public IAnswerer {
 
   void attend(const Term& term) override;
   void leave() noexcept override;
+  bool answersInOrder() const noexcept override { return true; }
   std::size_t ahead() override;
   std::optional<BootTime> awaySince() override { return std::nullopt; }
   void give(const Given& given) override;

@@ -107,7 +107,7 @@ class IAnswerer {
   virtual std::size_t ahead() = 0;
   /// Whether messages that wait for each other are handled in the order in which they are given. Else each is given
   /// when the one before it is answered.
-  virtual bool answersInOrder() const noexcept { return true; }
+  virtual bool answersInOrder() const noexcept = 0;
   /// Since when no message can be given; nullopt: one can.
   virtual std::optional<BootTime> awaySince() = 0;
   /// Never waits. A message that cannot be given is lost, which await() says.

@@ -294,7 +294,8 @@ Exit runWebhook(const ConsumeOptions& options, Settings settings) {
         webhook.handlers([emit](EventBody said, FencingToken token) { emit(std::move(said), token); });
     const Consumer::ByValues handlers{
         [&replica, calls](std::size_t lane) { return replica.counted(calls.answererOf(lane)); }};
-    if (consumer.ordering.lanes > 0) grouped = webhook.grouped(*ends.source);
+    // A request without a group is never coalesced.
+    if (consumer.ordering.lanes > 0 && consumer.coalesce == Coalesce::never) grouped = webhook.grouped(*ends.source);
     IMessageSource& source = grouped ? *grouped : *ends.source;
     return std::make_unique<Consumer>(source, *ends.store, handlers, consumer, replica.events());
   };

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
+#include "base/random.hpp"
 #include "base/text.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/options/webhook_options.hpp"
@@ -190,7 +191,7 @@ Exit send(const WebhookToolOptions& options) {
   auto setup = webhook::checked(*std::move(parsed));
   if (!setup) return refuse("URL", setup.error());
   Message message;
-  message.id = MessageId{options.id};
+  message.id = MessageId{freshUuid()};
   message.body = bodyFromInput();
   const webhook::Response response = webhook::callOnce(**setup, message);
   const Outcome outcome = webhook::judge(response, std::nullopt, (*setup)->patience());

@@ -61,8 +61,10 @@ Options workRows(ConsumeOptions& options) {
        choice(options.tuning.whenAsked, manners, "MANNER"),
        "What a handover or a stop does to a command that runs",
        {.field = "ConsumerOptions::whenAsked",
-        .idle = {{"without --exec or --worker",
-                  [&options] { return options.exec.empty() && options.worker.empty(); }}}}},
+        .idle = {{"without --exec, --worker or --webhook",
+                  [&options] {
+                    return options.exec.empty() && options.worker.empty() && !options.webhook.isGiven();
+                  }}}}},
       {"--output",
        choice(options.output, outputs, "WHERE"),
        "Where the output of commands goes",

@@ -39,6 +39,10 @@ Value prefixes(std::vector<std::string>& values) {
   return made;
 }
 
+Error refusedAs(const char* option, const Error& why) {
+  return named(option, Error{Errc::configurationRefused, why.detail});
+}
+
 }  // namespace
 
 std::vector<std::chrono::milliseconds> standardRetryDelays() { return {5s, 5min, 30min, 2h, 5h, 10h, 14h, 20h, 24h}; }
@@ -89,7 +93,10 @@ Options WebhookOption::rows() {
       {"--webhook-ahead",
        count(ahead, Range<std::size_t>{1, 256}),
        "Number of calls beside each other in each lane",
-       {.field = "WebhookOptions::ahead", .idle = unused, .isExpert = true}},
+       {.field = "WebhookOptions::ahead",
+        .idle = unused,
+        .more = "In one line each call waits for the one before it.",
+        .isExpert = true}},
       {"--webhook-proxy",
        urlText(proxy),
        "The proxy that calls go through; those of the environment are not used",
@@ -133,11 +140,16 @@ Result<WebhookOptions> WebhookOption::parsed(const std::string& queue, const Con
   if (!secretFile.empty()) {
     auto secrets = secretsIn(secretFile);
     if (!secrets) return named("--webhook-secret-file", secrets.error());
+    for (const std::string& secret : *secrets)
+      if (const auto sound = webhook::parseSecret(secret); !sound)
+        return refusedAs("--webhook-secret-file", sound.error());
     options.secrets = *std::move(secrets);
   }
   if (!keyFile.empty()) {
     const auto key = secretsIn(keyFile);
     if (!key) return named("--webhook-key-file", key.error());
+    if (const auto sound = webhook::parseSigningKey(key->front()); !sound)
+      return refusedAs("--webhook-key-file", sound.error());
     options.signingKey = key->front();
   }
   return options;

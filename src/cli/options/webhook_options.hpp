@@ -43,7 +43,7 @@ struct WebhookOption {
 /// The waits after failed calls that Standard Webhooks recommends: 5 s to 24 h.
 std::vector<std::chrono::milliseconds> standardRetryDelays();
 
-/// The secrets of a file, which must not be readable for others.
+/// The secrets of a file.
 ///
 /// Errors: configurationRefused.
 Result<std::vector<std::string>> secretsIn(const std::string& file);

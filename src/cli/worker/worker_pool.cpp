@@ -142,6 +142,7 @@ class WorkerPool::Seat final : public IAnswerer {
 
   void attend(const Term& term) override { slot_.attend(*this, term); }
   void leave() noexcept override { slot_.leave(*this); }
+  bool answersInOrder() const noexcept override { return true; }
   std::size_t ahead() override { return slot_.ahead(*this); }
   std::optional<BootTime> awaySince() override { return slot_.awaySince(); }
   void give(const Given& given) override { slot_.give(*this, given); }

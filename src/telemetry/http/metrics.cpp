@@ -403,6 +403,7 @@ class CountedAnswerer final : public IAnswerer {
     endAll();
   }
   std::size_t ahead() override { return inner_->ahead(); }
+  bool answersInOrder() const noexcept override { return inner_->answersInOrder(); }
   std::optional<BootTime> awaySince() override { return inner_->awaySince(); }
   void give(const Given& given) override {
     began_.emplace(given.ticket.value, BootClock::now());

@@ -27,6 +27,7 @@ class ThinkingAnswerer final : public IAnswerer {
     given_.clear();
     replies_.clear();
   }
+  bool answersInOrder() const noexcept override { return true; }
   std::size_t ahead() override { return ahead_; }
   std::optional<BootTime> awaySince() override { return std::nullopt; }
   void give(const Given& given) override {

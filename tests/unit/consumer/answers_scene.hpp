@@ -37,6 +37,7 @@ class ScriptedAnswerer final : public IAnswerer {
     script_.replies.clear();
     script_.inHand = 0;
   }
+  bool answersInOrder() const noexcept override { return true; }
   std::size_t ahead() override { return script_.isAway ? 0 : script_.ahead; }
   std::optional<BootTime> awaySince() override { return script_.isAway ? std::optional(BootTime{}) : std::nullopt; }
   void give(const Given& given) override {

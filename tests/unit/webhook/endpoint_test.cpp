@@ -20,9 +20,10 @@ using testing::Not;
 
 // shows: webhooks/nobodys-tunnel
 TEST(Endpoint, IsAUrlWithoutAUser) {
-  for (const char* url : {"", "orders", "ftp://a.example/", "file:///etc/passwd", "gopher://a.example/",
-                          "https://user@a.example/", "https://user:sesame@a.example/", "https://a.example/ b",
-                          "https://a.example/\xc3\xa9", "https://a.example:99999/"}) {
+  for (const char* url :
+       {"", "orders", "ftp://a.example/", "file:///etc/passwd", "gopher://a.example/", "https://user@a.example/",
+        "https://@a.example/", "https://:@a.example/", "https://user:sesame@a.example/", "https://a.example/ b",
+        "https://a.example/\xc3\xa9", "https://a.example:99999/"}) {
     const auto refused = parseEndpoint(url);
     ASSERT_THAT(refused, failsWith(Errc::invalidArgument)) << url;
     EXPECT_THAT(refused.error().detail, Not(HasSubstr("sesame")));
@@ -51,6 +52,8 @@ TEST(Endpoint, APrefixEndsWhereAPartOfThePathDoes) {
   EXPECT_TRUE(isAllowedBelow("https://a.example", "https://a.example/whatever"));
   EXPECT_FALSE(isAllowedBelow("https://a.example/hooks", "https://a.example/hooks2"));
   EXPECT_FALSE(isAllowedBelow("https://a.example/hooks", "https://a.example/hooks/../admin"));
+  for (const char* climb : {"%2e%2e", "..%2fadmin", "%2E%2E", "..;", "a%5C.."})
+    EXPECT_FALSE(isAllowedBelow("https://a.example/hooks", ("https://a.example/hooks/" + std::string(climb)).c_str()));
   EXPECT_FALSE(isAllowedBelow("https://a.example/hooks", "http://a.example/hooks"));
   EXPECT_FALSE(isAllowedBelow("https://a.example/hooks", "https://a.example:8443/hooks"));
   EXPECT_FALSE(isAllowedBelow("https://a.example", "https://a.example.evil.test/"));

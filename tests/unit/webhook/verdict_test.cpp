@@ -34,6 +34,8 @@ TEST(Verdict, AnEndpointThatAsksForTimeGetsItWithinALimit) {
   const Response asks{.status = 429, .retryAfter = 10s};
   EXPECT_EQ(judge(asks, std::nullopt, patience).retryAfter, 10s);
   EXPECT_EQ(judge({.status = 429, .retryAfter = 24h}, std::nullopt, patience).retryAfter, 5min);
+  EXPECT_EQ(judge({.status = 429, .retryAfter = std::chrono::seconds::max()}, std::nullopt, patience).retryAfter, 5min);
+  EXPECT_EQ(judge({.status = 503, .retryAfter = 0s}, std::nullopt, patience).retryAfter, 100ms);
 }
 
 // shows: webhooks/away-spends-no-attempt
@@ -46,6 +48,7 @@ TEST(Verdict, WhereNobodyIsReachedNoAttemptCountsUntilItIsTooLong) {
   EXPECT_EQ(judge(away, 59min, patience).kind, Kind::retryLater);
   EXPECT_EQ(judge(away, 59min, patience).retryAfter, 1min);
   EXPECT_EQ(judge(away, 1h, patience).kind, Kind::failed);
+  EXPECT_EQ(judge({.end = Response::End::heldUp}, 2h, patience).kind, Kind::retryLater);
   EXPECT_EQ(judge({.status = 429, .retryAfter = 1s}, 1h, patience).kind, Kind::failed);
 }
 

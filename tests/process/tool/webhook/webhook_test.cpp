@@ -249,6 +249,29 @@ TEST_F(Webhooks, AnAddressThatIsNotGlobalIsNotCalled) {
 }
 
 // shows: webhooks/nobodys-tunnel
+TEST_F(Webhooks, WhatTheEnvironmentSaysOfProxiesOpensNoWay) {
+  produce(numbered(1));
+  const std::string url = receiver().url("/ok");
+  Program replica = start(inElection("consume", {"--queue", queue(), "--webhook", url, "--max-attempts", "1",
+                                                 "--webhook-proxy", "http://127.0.0.1:9/", "--webhook-outage", "1ms"}),
+                          "first", {"no_proxy=*", "NO_PROXY=*", "http_proxy=" + url, "ALL_PROXY=" + url});
+
+  ASSERT_TRUE(isEmpty()) << replica.output();
+  EXPECT_THAT(receiver().calls(), testing::IsEmpty());
+}
+
+// shows: webhooks/what-an-answer-means
+TEST_F(Webhooks, AStormOfWaitsEndsWithItsPatience) {
+  produce(numbered(1));
+  Program replica =
+      call(receiver().url("/storm"), {"--max-attempts", "2", "--retry-max", "100ms", "--webhook-outage", "1s"});
+
+  ASSERT_TRUE(isEmpty()) << replica.output();
+  EXPECT_THAT(deadLetters().at(0).at("reason").get<std::string>(), HasSubstr("status 429"));
+  EXPECT_LT(receiver().calls().size(), 30U);
+}
+
+// shows: webhooks/nobodys-tunnel
 TEST_F(Webhooks, AMessageChoosesItsUrlAmongThoseThatAreAllowed) {
   const std::string allowed = receiver().url("/ok");
   std::string file = allowed + "/1";
@@ -386,11 +409,14 @@ TEST_F(Webhooks, GroupsAreCalledBesideEachOtherAndEachInItsOrder) {
   for (int i = 0; i < 60; ++i)
     lines += R"({"id":"m-)" + std::to_string(i) + R"(","group":"g)" + std::to_string(i % 6) + R"(","body":"b"})" + "\n";
   produce(lines);
-  Program replica = call(receiver().url("/ok"), {"--lanes", "3"});
+  Program replica = call(receiver().url("/nap"), {"--lanes", "3", "--http", "127.0.0.1:0"});
 
   ASSERT_TRUE(isEmpty()) << replica.output();
   std::map<std::string, int> last;
+  int most = 0;
   for (const json& each : receiver().calls()) {
+    EXPECT_EQ(each.at("of_group"), 1);
+    most = std::max(most, each.at("at_once").get<int>());
     const std::string id = each.at("webhook-id");
     const int number = std::stoi(id.substr(id.find('-') + 1));
     const auto [known, isFirst] = last.try_emplace(each.at("tenure-group"), number);
@@ -398,6 +424,7 @@ TEST_F(Webhooks, GroupsAreCalledBesideEachOtherAndEachInItsOrder) {
     known->second = number;
   }
   EXPECT_EQ(receiver().calls().size(), 60U);
+  EXPECT_GT(most, 1);
 }
 
 // shows: webhooks/one-dead-endpoint
