@@ -62,6 +62,22 @@ TEST_F(Postponed, HowOftenSinceWhenAndWhyIsOnRecordAndCountsNoAttempt) {
   EXPECT_EQ(found().attempts[0].state, AttemptState::retrying);
 }
 
+TEST_F(Postponed, AFailedAttemptForgetsNeitherHowOftenNorSinceWhen) {
+  behaviour = later(1s);
+  produce({"a"});
+  ConsumerReplica& leader = elect();
+  executeFor(leader, 2500ms);
+  const Postponements before = onRecord("a");
+  ASSERT_GT(before.times, 0);
+  behaviour = [](const Delivery&) { return Outcome::failed("no stock"); };
+
+  executeFor(leader, 1s);
+
+  ASSERT_THAT(found().attempts, SizeIs(1));
+  EXPECT_GT(found().attempts[0].attempts, 0);
+  EXPECT_EQ(onRecord("a"), before);
+}
+
 TEST_F(Postponed, ASuccessorCountsOn) {
   behaviour = later(1s);
   produce({"a"});
