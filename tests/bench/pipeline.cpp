@@ -125,9 +125,8 @@ Seconds coalesce(std::size_t count) {
     coalescer.sift(messages, {});
     for (const Message& message : messages) {
       coalescer.begins(message);
-      coalescer.ran(message);
+      coalescer.finish(message, true);
     }
-    coalescer.left(messages);
   });
 }
 

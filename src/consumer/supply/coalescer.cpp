@@ -86,45 +86,20 @@ std::vector<Message> Coalescer::others(const Message& message) const {
   return stubs;
 }
 
-std::size_t Coalescer::ran(const Message& message) {
-  const auto run = runs_.find(message.position);
-  if (run == runs_.end()) return 0;
-  close(message.position, run->second.place);
-  const std::span others = std::span{run->second.others}.subspan(run->second.first);
-  settled_.insert(settled_.end(), others.begin(), others.end());
-  return others.size();
-}
-
-void Coalescer::dropped(const Message& message) {
-  const auto run = runs_.find(message.position);
-  if (run == runs_.end()) return;
-  close(message.position, run->second.place);
-  if (run->second.first < run->second.others.size()) dropped_.push_back(message.position);
-}
-
-bool Coalescer::leavesStubs() const {
-  return std::ranges::any_of(dropped_, [this](std::int64_t run) { return !runs_.at(run).hasSuccessor(); });
-}
-
-void Coalescer::undone() noexcept {
-  settled_.clear();
-  dropped_.clear();
-}
-
-std::vector<Message> Coalescer::left(std::span<const Message> messages) {
-  std::vector<Message> successors;
-  for (const Message& message : messages) {
-    bytes_ -= std::min(bytes_, weightOf(message));
-    auto run = runs_.extract(message.position);
-    if (!run) continue;
-    const bool isDropped = std::ranges::find(dropped_, message.position) != dropped_.end();
-    if (isDropped && run.mapped().hasSuccessor())
-      successors.push_back(inherit(message.position, std::move(run.mapped())));
-    else
-      forget(message.position, run.mapped());
+Coalescer::End Coalescer::finish(const Message& message, bool hadRun) {
+  End end;
+  bytes_ -= std::min(bytes_, weightOf(message));
+  if (hadRun) end.others = others(message);
+  auto run = runs_.extract(message.position);
+  if (!run) return end;
+  const bool leavesOthers = !hadRun && run.mapped().first < run.mapped().others.size();
+  if (leavesOthers && run.mapped().hasSuccessor()) {
+    end.successor = inherit(message.position, std::move(run.mapped()));
+  } else {
+    end.leavesStubs = leavesOthers;
+    forget(message.position, run.mapped());
   }
-  undone();
-  return successors;
+  return end;
 }
 
 void Coalescer::forget(std::int64_t position, const Run& run) {
@@ -150,7 +125,6 @@ void Coalescer::clear() {
   runs_.clear();
   open_.clear();
   coalesced_ = bytes_ = successorBytes_ = 0;
-  undone();
 }
 
 }  // namespace tenure::supply

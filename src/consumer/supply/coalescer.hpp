@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -51,20 +52,13 @@ class Coalescer {
   bool standsForOthers(const Message& message) const;
   /// The messages that this one stands for, with all that acknowledging them needs.
   std::vector<Message> others(const Message& message) const;
-  /// The message ran in the open transaction. Returns how many others it stood for.
-  std::size_t ran(const Message& message);
-  void dropped(const Message& message);
-  /// The open transaction was undone.
-  void undone() noexcept;
-
-  /// The messages that the open transaction's runs stood for.
-  std::span<const Message> toAcknowledge() const noexcept { return settled_; }
-  /// The open transaction drops messages that stood for others.
-  bool leavesSuccessors() const noexcept { return !dropped_.empty(); }
-  /// Only stubs are left of some of these successors.
-  bool leavesStubs() const;
-  /// `messages` are committed and acknowledged, with all that they stood for. Returns the successors, which wait now.
-  std::vector<Message> left(std::span<const Message> messages);
+  /// How a message leaves.
+  struct End {
+    std::vector<Message> others{};       // stubs of those that its run stood for
+    std::optional<Message> successor{};  // it had no run: the next of those waits now, and stands for the rest
+    bool leavesStubs = false;            // only a stub is left of that one
+  };
+  End finish(const Message& message, bool hadRun);
   /// The source delivers again from the first one that was not acknowledged.
   void clear();
 
@@ -95,8 +89,6 @@ class Coalescer {
   std::size_t coalesced_ = 0;
   std::size_t bytes_ = 0;
   std::size_t successorBytes_ = 0;
-  std::vector<Message> settled_;
-  std::vector<std::int64_t> dropped_;  // with others
 };
 
 }  // namespace tenure::supply

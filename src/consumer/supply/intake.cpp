@@ -74,11 +74,10 @@ std::vector<Message> Intake::begin(const Message& message) {
 Intake::Left Intake::leave(Number number, const Message& message, bool hadRun, bool sourceKnows) {
   Left left;
   if (coalescer_) {
-    if (hadRun) left.others = coalescer_->others(message);
-    hadRun ? static_cast<void>(coalescer_->ran(message)) : coalescer_->dropped(message);
-    mustBeReadAgain_ = mustBeReadAgain_ || coalescer_->leavesStubs();
-    std::vector<Message> successors = coalescer_->left({&message, 1});
-    if (!successors.empty()) left.successor = sealed(std::move(successors.front()), {}, ++places_);
+    Coalescer::End end = coalescer_->finish(message, hadRun);
+    mustBeReadAgain_ = mustBeReadAgain_ || end.leavesStubs;
+    left.others = std::move(end.others);
+    if (end.successor) left.successor = sealed(*std::move(end.successor), {}, ++places_);
   }
   const auto done = left.successor ? std::nullopt : std::optional(number);
   if (sourceKnows) {

@@ -131,12 +131,13 @@ Finished SingleLine::finish(std::size_t, const Report::Done& done, bool) {
   --inHand_;
   if (!handedOut_.empty()) handedOut_.erase(message.id);
   if (!coalescer_) return finished;
-  if (done.hadRun) finished.others = coalescer_->others(message);
-  done.hadRun ? static_cast<void>(coalescer_->ran(message)) : coalescer_->dropped(message);
-  mustBeReadAgain_ = mustBeReadAgain_ || coalescer_->leavesStubs();
-  for (Message& successor : coalescer_->left({&message, 1})) {
+  Coalescer::End end = coalescer_->finish(message, done.hadRun);
+  finished.others = std::move(end.others);
+  mustBeReadAgain_ = mustBeReadAgain_ || end.leavesStubs;
+  if (end.successor) {
     const auto waiting = line_.begin() + static_cast<std::ptrdiff_t>(inHand_);
-    line_.insert(std::upper_bound(waiting, line_.end(), successor.position, comesBefore), seal(std::move(successor)));
+    const auto place = std::upper_bound(waiting, line_.end(), end.successor->position, comesBefore);
+    line_.insert(place, seal(*std::move(end.successor)));
     hasSuccessor_ = true;
   }
   return finished;

@@ -32,18 +32,17 @@ class CoalescerTest : public testing::Test {
     const Message message = waiting.front();
     waiting.erase(waiting.begin());
     sieve->begins(message);
-    sieve->dropped(message);
-    return sieve->left({&message, 1});
+    const auto successor = sieve->finish(message, false).successor;
+    return successor ? std::vector{*successor} : std::vector<Message>{};
   }
   /// How many the first one stands for, and is done with.
   std::size_t run() {
     const Message message = waiting.front();
     waiting.erase(waiting.begin());
     sieve->begins(message);
-    const std::size_t others = sieve->ran(message);
-    EXPECT_THAT(sieve->toAcknowledge(), SizeIs(others));
-    EXPECT_THAT(sieve->left({&message, 1}), IsEmpty());
-    return others;
+    const Coalescer::End end = sieve->finish(message, true);
+    EXPECT_FALSE(end.successor);
+    return end.others.size();
   }
 
   std::string key;
@@ -110,9 +109,9 @@ TEST_F(CoalescerTest, BehindItsHeirsItsOthersHaveToBeReadAgain) {
     ASSERT_THAT(waiting, SizeIs(1));
   }
 
-  sieve->dropped(waiting.front());
-  EXPECT_TRUE(sieve->leavesStubs());
-  EXPECT_THAT(sieve->left(waiting), IsEmpty());
+  const Coalescer::End end = sieve->finish(waiting.front(), false);
+  EXPECT_TRUE(end.leavesStubs);
+  EXPECT_FALSE(end.successor);
 }
 
 TEST_F(CoalescerTest, HeirsThatAreTooLargeAreNotKept) {
@@ -123,20 +122,7 @@ TEST_F(CoalescerTest, HeirsThatAreTooLargeAreNotKept) {
   read("b", std::string(1U << 20U, 'x'));
   run();
 
-  sieve->dropped(waiting.front());
-
-  EXPECT_TRUE(sieve->leavesStubs()) << "what the first ones kept was too much for it";
-}
-
-TEST_F(CoalescerTest, WhatIsUndoneHasDroppedNobody) {
-  read("a");
-  read("a");
-  sieve->dropped(waiting.front());
-
-  sieve->undone();
-
-  EXPECT_FALSE(sieve->leavesSuccessors());
-  EXPECT_EQ(run(), 1U);
+  EXPECT_TRUE(sieve->finish(waiting.front(), false).leavesStubs) << "what the first ones kept was too much for it";
 }
 
 }  // namespace
