@@ -272,7 +272,7 @@ class Caller final : public IAnswerer {
   std::optional<std::chrono::milliseconds> waitOf(const Given& given) const;
   void lose(const std::string& why);
   void drop() noexcept;
-  /// Right before a call. A leader that stood still begins none.
+  /// Looked at right before each call: a leader that stood still begins none.
   bool mayCall() const { return term_->mayBeginWork(); }
 
   const Setup& setup_;
@@ -379,7 +379,7 @@ std::optional<std::chrono::milliseconds> Caller::waitOf(const Given& given) cons
   return std::max(now - *given.putOffSince, std::chrono::milliseconds{0});
 }
 
-/// What was answered is kept.
+/// Answers that have come are kept.
 void Caller::lose(const std::string& why) {
   drop();
   replies_.emplace_back(GivenLost{.why = why, .charges = false});
@@ -412,6 +412,7 @@ Response callOnce(const Setup& setup, const Message& message) {
   Handles handles;
   Call call(setup, handles, {.ticket = {1}, .message = std::make_shared<const Message>(message)}, *endpoint);
   call.prepare(headersOf(setup, message, *secrets, Order{.election = "by hand", .group = {}, .token = 1}));
+  curl_easy_setopt(call.handle(), CURLOPT_TIMEOUT_MS, static_cast<long>(setup.options.timeout.count()));
   return call.ended(curl_easy_perform(call.handle()));
 }
 
