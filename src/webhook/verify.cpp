@@ -2,6 +2,7 @@
 #include <cctype>
 
 #include "base/text.hpp"
+#include "places/url.hpp"
 #include "tenure/webhook.hpp"
 #include "webhook/signature.hpp"
 
@@ -17,25 +18,6 @@ Error malformed(std::string_view header) {
 bool isSameName(std::string_view one, std::string_view other) {
   const auto lower = [](unsigned char c) { return std::tolower(c); };
   return std::ranges::equal(one, other, {}, lower, lower);
-}
-
-std::optional<std::string> decoded(std::string_view text) {
-  std::string bytes;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      bytes += text[i];
-      continue;
-    }
-    const auto digitAt = [&](std::size_t at) {
-      return at < text.size() ? std::string_view("0123456789ABCDEF").find(text[at]) : std::string_view::npos;
-    };
-    const std::size_t high = digitAt(i + 1);
-    const std::size_t low = digitAt(i + 2);
-    if (high == std::string_view::npos || low == std::string_view::npos) return std::nullopt;
-    bytes += static_cast<char>(high * 16 + low);
-    i += 2;
-  }
-  return bytes;
 }
 
 /// "v1,TOKEN,NUMBER,MAC": reads token and number; whether it is authentic is seen by making it anew.
@@ -87,8 +69,9 @@ Result<WebhookCall> verifyWebhook(const Headers& headers, std::string_view body,
   const std::string* election = header("tenure-election");
   const std::string* group = header("tenure-group");
   auto order = orderIn(*place);
-  const auto of = election == nullptr ? std::nullopt : decoded(*election);
-  const auto in = group == nullptr ? std::optional(std::string{}) : decoded(*group);
+  if (election == nullptr) return malformed("tenure-election");
+  const auto of = places::percentDecoded(*election);
+  const auto in = places::percentDecoded(group == nullptr ? "" : *group);
   if (!order || !of || !in) return malformed("tenure-order");
   order->election = *of;
   order->group = *in;

@@ -7,6 +7,12 @@
 
 namespace tenure::supply {
 
+namespace {
+
+Place placeOf(const GroupScheduler::Held& held) noexcept { return held.entry.message.place(); }
+
+}  // namespace
+
 // --- the source's order
 
 void GroupScheduler::SourceOrder::add(Number number, Line& line) {
@@ -258,7 +264,6 @@ void GroupScheduler::release(std::size_t lane) {
 
 void GroupScheduler::park(std::size_t lane, std::span<const Item> items, BootTime until) {
   auto& held = lanes_[lane].held;
-  const auto placeOf = [](const Held& each) { return each.entry.message.place(); };
   const auto first = std::ranges::find(held, items.front().place, placeOf);
   TENURE_ASSERT(first != held.end());
   Line& line = *first->line;
@@ -276,7 +281,6 @@ void GroupScheduler::park(std::size_t lane, std::span<const Item> items, BootTim
 }
 
 const Message* GroupScheduler::held(std::size_t lane, Place place) const {
-  const auto placeOf = [](const Held& each) { return each.entry.message.place(); };
   const auto found = std::ranges::find(lanes_[lane].held, place, placeOf);
   return found == lanes_[lane].held.end() ? nullptr : &*found->entry.message;
 }
