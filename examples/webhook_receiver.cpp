@@ -25,7 +25,7 @@ class Orders {
     tenure::FencingToken& highest = tokens_[call.election];
     if (*call.token < highest) return http::status::conflict;  // a former leader's: the message is the present one's
     highest = *call.token;
-    if (handled_.contains(call.id)) return http::status::ok;  // it came before, and its answer was lost
+    if (handled_.contains(call.id)) return http::status::ok;  // the call came before, and its answer was lost
     const auto last = numbers_.find({call.election, call.group});
     if (!call.number || last == numbers_.end()) return std::nullopt;
     if (*call.number <= last->second) return http::status::conflict;  // a later one of its group is handled
@@ -74,7 +74,7 @@ int main(int argc, char** argv) try {
     http::read(stream, buffer, request, error);
     if (error) continue;
     http::response<http::empty_body> response(answerTo(request, secrets, orders), request.version());
-    response.keep_alive(false);  // one caller after the other
+    response.keep_alive(false);  // the receiver serves one caller at a time
     response.prepare_payload();
     http::write(stream, response, error);
   }

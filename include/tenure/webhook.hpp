@@ -36,7 +36,7 @@ struct Setup;
 struct WebhookOptions {
   /// http:// or https://, without a user. It is called for each message, unless `urlHeader` is given.
   std::string url{};
-  /// The header whose value is the URL of its message. Needs `allowed`.
+  /// The name of the header that holds a message's URL. Needs `allowed`.
   std::string urlHeader{};
   /// Prefixes of URLs that may be called: scheme, host and port are equal, the path is this one or below it.
   std::vector<std::string> allowed{};
@@ -78,8 +78,8 @@ class Webhook {
   Webhook(const Webhook&) = delete;
   Webhook& operator=(const Webhook&) = delete;
 
-  /// In lanes: a source around `source` whose messages are in the group of their endpoint, unless they have one.
-  /// Borrows the source; the webhook outlives both.
+  /// For lanes: returns a source that puts each message without a group and a number into the group of its endpoint.
+  /// Borrows `source`; the webhook outlives both.
   std::unique_ptr<IMessageSource> grouped(IMessageSource& source) const;
   /// For a Consumer, which the webhook outlives. `tell` hears from the lanes' threads what the log should say.
   Consumer::ByValues handlers(std::function<void(EventBody, FencingToken)> tell = {}) const;
@@ -90,13 +90,13 @@ class Webhook {
   std::unique_ptr<const webhook::Setup> setup_;
 };
 
-/// What a call says of its message, for a receiver.
+/// A call that was verified, as its receiver sees it.
 struct WebhookCall {
-  std::string id;  // of queue and message; the same in each attempt
+  std::string id;  // webhook-id: queue and message; each attempt has the same
   std::string election;
   std::string group{};
   std::optional<FencingToken> token{};   // nullopt: the call has no order
-  std::optional<std::int64_t> number{};  // of the message in its group
+  std::optional<std::int64_t> number{};  // the message's number in its group
 };
 
 /// For a receiver: whether the call was signed by one of the secrets (`whsec_…`), not long ago, and its order with it.

@@ -64,7 +64,7 @@ struct Begin {  // the message starts, and takes a token in one line: which othe
 };
 struct Report {  // messages are done, or given back → reported
   supply::Report of;
-  std::vector<MessageHistory> histories{};  // of each message that is given back
+  std::vector<MessageHistory> histories{};  // each message that is given back has one
   GroupId group{};                          // that they are of
 };
 

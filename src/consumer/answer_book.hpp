@@ -46,8 +46,8 @@ class AnswerBook {
   struct Window {
     std::vector<MessagePtr> messages;
     int attempt = 1;
-    std::optional<WallTime> putOffSince{};  // of the head
-    std::size_t first = 0;                  // those before it are given
+    std::optional<WallTime> putOffSince{};  // the head's
+    std::size_t first = 0;                  // so many messages are given
   };
   /// The next one that may be given now; nullopt: none may.
   std::optional<Given> next(Window& window, std::size_t ahead) const;

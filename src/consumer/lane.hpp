@@ -147,7 +147,7 @@ class Lane {
     bool dry = false;     // and found none
     bool mayReadOn = true;
     bool areCounted = false;        // by a rate limit
-    std::uint64_t attachment = 0;   // of the last assignment,
+    std::uint64_t attachment = 0;   // the last assignment's,
     std::uint64_t assignments = 0;  // and its number
   };
 

@@ -200,7 +200,7 @@ struct PendingWrites {
   bool charges = false;                   // the record charges a suspect with the attempt that follows
   bool takes = false;                     // it acknowledges what its handler has not seen
   bool leavesSuccessors = false;          // a message that the record cannot name comes next
-  std::vector<supply::Place> unbegun{};   // of messages that did not need their token
+  std::vector<supply::Place> unbegun{};   // messages that did not need their token
   int deaths = 0;                         // dead letters that it adds to the streak
   bool succeeded = false;                 // and something was done in it since
 };

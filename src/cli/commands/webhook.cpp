@@ -42,12 +42,12 @@ With --for it prints the secret of one endpoint instead, as --webhook-from deriv
 )help";
 
 constexpr const char* signHelp =
-    R"help(Prints the headers of a call whose body is standard input.
+    R"help(Reads a body from standard input, and prints the headers of its call.
 )help";
 
 constexpr const char* verifyHelp =
-    R"help(Says whether one of the signatures of a call, whose body is standard input, was made by one of the
-secrets. Exit code 65: by none. It does not judge the age of the call.
+    R"help(Reads the body of a call from standard input, and says whether one of the secrets made one of the
+call's signatures. Exit code 65: none did. It does not judge the age of the call.
 )help";
 
 constexpr const char* sendHelp =
@@ -64,7 +64,7 @@ Exit code 1: none fails.
 /// An endpoint as its waiting messages show it.
 struct EndpointView {
   std::size_t waiting = 0;
-  std::optional<AttemptRecord> record{};  // of its first message that fails
+  std::optional<AttemptRecord> record{};  // the first message that fails has it
   std::optional<WallTime> since{};
 };
 
@@ -229,7 +229,6 @@ Option timestampRow(WebhookToolOptions& options, bool required) {
 
 std::vector<Command> webhookCommands() {
   auto options = std::make_shared<WebhookToolOptions>();
-  options->id = "by-hand";
   auto looked = std::make_shared<EndpointsOptions>();
   return {
       {.name = "webhook",

@@ -1,4 +1,4 @@
-/// What `tenure consume --webhook` may be told.
+/// The options of `tenure consume --webhook`.
 #pragma once
 
 #include <chrono>

@@ -92,12 +92,12 @@ struct Report {
 
     friend bool operator==(const Done&, const Done&) = default;
   };
-  std::uint64_t attachment = 0;  // of the lane's assignments; one of another attachment is dropped
-  std::uint64_t number = 0;      // of the last assignment that the lane knows
+  std::uint64_t attachment = 0;  // the lane's; a report of another attachment is dropped
+  std::uint64_t number = 0;      // the last assignment that the lane has got
   std::vector<Done> done{};      // committed, in the lane's order
   std::vector<Item> parked{};    // all that the lane has of their line; `isSuspect`: still, or from now on
   BootTime until{};              // when the parked ones may be handed out again
-  std::vector<Place> unbegun{};  // of those above, those that did not use the token of a rate limit that they had
+  std::vector<Place> unbegun{};  // messages of those above that have a rate limit's token and did not use it
   bool releases = false;         // lines of which the lane has nothing any more may go to other lanes
 
   friend bool operator==(const Report&, const Report&) = default;
@@ -106,11 +106,11 @@ struct Report {
 /// An assignment, its messages, and facts about them for a lane of this process.
 struct Handout {
   Assignment assignment{};
-  std::vector<MessagePtr> messages{};       // one for each item
+  std::vector<MessagePtr> messages{};       // a message for each item
   std::size_t startable = 0;                // the first of them that may begin without being on the lane's record
   bool areCounted = false;                  // each start, by a rate limit
   bool haveTokens = false;                  // for that
-  std::vector<MessageHeldBack> heldBack{};  // what others have to wait for; each message once
+  std::vector<MessageHeldBack> heldBack{};  // messages that a rate limit holds back, each once
 
   void add(const MessagePtr& message, bool isSuspect) {
     assignment.items.push_back({message.place(), isSuspect});
