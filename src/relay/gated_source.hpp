@@ -11,11 +11,11 @@
 
 namespace tenure::relaying {
 
-class GatedSource final : public IMessageSource {
+class GatedSource final : public ForwardingSource {
  public:
   /// Borrows them.
   GatedSource(IMessageSource& source, const Target& target, const IClock& clock)
-      : source_(source), target_(target), clock_(clock) {}
+      : ForwardingSource(source), target_(target), clock_(clock) {}
 
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override {
     if (target_.isAway() && clock_.now() < lookedAt_ + lookEvery) {
@@ -24,25 +24,13 @@ class GatedSource final : public IMessageSource {
       if (target_.isAway()) return std::vector<Message>{};
     }
     lookedAt_ = clock_.now();
-    return source_.fetch(max, deadline, std::move(stop));
+    return inner().fetch(max, deadline, std::move(stop));
   }
-
-  Result<void> prepare(const std::stop_token& stop) override { return source_.prepare(stop); }
-  Result<QueueIdentity> identity(const std::stop_token& stop) override { return source_.identity(stop); }
-  Result<void> attach(const Term& term) override { return source_.attach(term); }
-  Result<void> tend() override { return source_.tend(); }
-  bool sharesTransactionsWith(const IFencedStore& store) const noexcept override {
-    return source_.sharesTransactionsWith(store);
-  }
-  Result<void> acknowledge(std::span<const Message> messages) override { return source_.acknowledge(messages); }
-  void limitAnswers(AnswerTimer* timer) noexcept override { source_.limitAnswers(timer); }
-  void detach() noexcept override { source_.detach(); }
 
  private:
   static constexpr std::chrono::seconds lookEvery{5};
   static constexpr std::chrono::milliseconds glance{50};  // at the target's state, which costs nothing
 
-  IMessageSource& source_;
   const Target& target_;
   const IClock& clock_;
   BootTime lookedAt_{};

@@ -7,7 +7,6 @@
 
 #include "base/assert.hpp"
 #include "bench/soak_ground.hpp"
-#include "support/forwarding_source.hpp"
 #include "support/terms.hpp"
 #include "tenure/consumer.hpp"
 #include "tenure/spi/source.hpp"
@@ -47,7 +46,7 @@ class LeapingClock final : public IClock {
 };
 
 /// Whose deadlines are the leaping clock's.
-class SourceOnThatClock final : public test::ForwardingSource {
+class SourceOnThatClock final : public ForwardingSource {
  public:
   SourceOnThatClock(IMessageSource& source, const LeapingClock& clock) : ForwardingSource(source), clock_(clock) {}
   Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override {

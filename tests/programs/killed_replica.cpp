@@ -23,7 +23,6 @@
 #include "programs/candidates.hpp"
 #include "programs/ends.hpp"
 #include "programs/kill_switch.hpp"
-#include "support/forwarding_source.hpp"
 #include "tenure/candidate.hpp"
 #include "tenure/consumer.hpp"
 #include "tenure/spi/source.hpp"
@@ -96,7 +95,7 @@ class ChainHandler {
 };
 
 /// Hides that queue and store are one database.
-class Apart final : public test::ForwardingSource {
+class Apart final : public ForwardingSource {
  public:
   using ForwardingSource::ForwardingSource;
   bool sharesTransactionsWith(const IFencedStore&) const noexcept override { return false; }

@@ -5,6 +5,7 @@
 #include <span>
 #include <stop_token>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tenure/message.hpp"
@@ -66,6 +67,33 @@ class IMessageSource {
 
   /// Gives every message that was not acknowledged back, at once, and closes what prepare() has opened.
   virtual void detach() noexcept = 0;
+};
+
+/// A source around another one: a decorator overrides what it changes, and the rest passes through.
+class ForwardingSource : public IMessageSource {
+ public:
+  /// Borrows `inner`.
+  explicit ForwardingSource(IMessageSource& inner) : inner_(inner) {}
+
+  Result<void> prepare(const std::stop_token& stop) override { return inner_.prepare(stop); }
+  Result<QueueIdentity> identity(const std::stop_token& stop) override { return inner_.identity(stop); }
+  Result<void> attach(const Term& term) override { return inner_.attach(term); }
+  Result<std::vector<Message>> fetch(std::size_t max, BootTime deadline, std::stop_token stop) override {
+    return inner_.fetch(max, deadline, std::move(stop));
+  }
+  Result<void> tend() override { return inner_.tend(); }
+  bool sharesTransactionsWith(const IFencedStore& store) const noexcept override {
+    return inner_.sharesTransactionsWith(store);
+  }
+  Result<void> acknowledge(std::span<const Message> messages) override { return inner_.acknowledge(messages); }
+  void limitAnswers(AnswerTimer* timer) noexcept override { inner_.limitAnswers(timer); }
+  void detach() noexcept override { inner_.detach(); }
+
+ protected:
+  IMessageSource& inner() const noexcept { return inner_; }
+
+ private:
+  IMessageSource& inner_;
 };
 
 }  // namespace tenure

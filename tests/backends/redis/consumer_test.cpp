@@ -4,8 +4,8 @@
 #include <future>
 
 #include "scene.hpp"
-#include "support/forwarding_source.hpp"
 #include "support/manual_clock.hpp"
+#include "tenure/spi/source.hpp"
 
 namespace tenure::test {
 namespace {

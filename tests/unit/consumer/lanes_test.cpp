@@ -8,7 +8,7 @@
 #include "lanes_scene.hpp"
 #include "storm.hpp"
 #include "support/await.hpp"
-#include "support/forwarding_source.hpp"
+#include "tenure/spi/source.hpp"
 
 namespace tenure::test {
 namespace {

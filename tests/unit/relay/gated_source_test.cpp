@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "support/events.hpp"
-#include "support/forwarding_source.hpp"
 #include "support/manual_clock.hpp"
 #include "support/terms.hpp"
+#include "tenure/spi/source.hpp"
 #include "tenure/testing/memory.hpp"
 
 namespace tenure::relaying {
@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class CountedSource final : public test::ForwardingSource {
+class CountedSource final : public ForwardingSource {
  public:
   using ForwardingSource::ForwardingSource;
   Result<std::vector<Message>> fetch(std::size_t, BootTime, std::stop_token) override {

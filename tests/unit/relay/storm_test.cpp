@@ -8,12 +8,12 @@
 #include <set>
 
 #include "base/random.hpp"
-#include "support/forwarding_source.hpp"
 #include "support/forwarding_store.hpp"
 #include "support/forwarding_transaction.hpp"
 #include "support/manual_clock.hpp"
 #include "support/terms.hpp"
 #include "tenure/consumer.hpp"
+#include "tenure/spi/source.hpp"
 #include "tenure/testing/memory.hpp"
 
 namespace tenure::test {

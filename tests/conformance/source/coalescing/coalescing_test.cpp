@@ -9,12 +9,12 @@
 
 #include "support/backend_pairs.hpp"
 #include "support/events.hpp"
-#include "support/forwarding_source.hpp"
 #include "support/program.hpp"
 #include "support/rabbitmq_world.hpp"
 #include "support/results.hpp"
 #include "support/terms.hpp"
 #include "tenure/consumer.hpp"
+#include "tenure/spi/source.hpp"
 
 namespace tenure::test {
 namespace {
