@@ -53,6 +53,7 @@ struct Take {  // → took
   BootTime until;
   std::optional<MessageId> ran{};  // its run is over: it must not coalesce later messages, even if redelivered
   bool ahead = false;              // before their turn: only if there is enough for every lane
+  bool spreads = false;            // one of each group, as long as there are several: they are handled at a time
 };
 struct TakeTurn {  // a token for a start → turned
   GroupId group;

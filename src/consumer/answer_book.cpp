@@ -20,14 +20,13 @@ std::optional<Given> AnswerBook::next(Window& window, std::size_t ahead) const {
     const MessagePtr& message = messages[i];
     if (tickets_.contains(message->id)) continue;
     // What is answered behind a message that is not done would be thrown away.
-    const bool isHeldUp =
-        std::ranges::any_of(unended_,
-                            [&](Giving before) {
-                              const auto found = std::ranges::lower_bound(entries_, before, {}, ticketOf);
-                              return waits(*message, *found);
-                            }) ||
-        (oneByOne_ &&
-         std::ranges::any_of(entries_, [&](const Entry& entry) { return !entry.answer && waits(*message, entry); }));
+    const bool isHeldUp = std::ranges::any_of(unended_,
+                                              [&](Giving before) {
+                                                const auto found =
+                                                    std::ranges::lower_bound(entries_, before, {}, ticketOf);
+                                                return waits(*message, *found);
+                                              }) ||
+                          (oneByOne_ && (isOneLine_ ? inHand_ > 0 : inWork_.contains(message->group)));
     if (isHeldUp && isOneLine_) return std::nullopt;
     if (isHeldUp) continue;
     if (inHand_ > 0 && !alone_.empty()) return std::nullopt;
@@ -39,10 +38,22 @@ std::optional<Given> AnswerBook::next(Window& window, std::size_t ahead) const {
   return std::nullopt;
 }
 
+std::optional<supply::Place> AnswerBook::nextHead(std::span<const MessagePtr> mayBegin, std::size_t ahead) const {
+  if (inHand_ >= ahead || !alone_.empty()) return std::nullopt;
+  std::unordered_set<std::string_view> before;
+  for (const MessagePtr& message : mayBegin) {
+    const std::string_view group = message->group.value;
+    const bool isBehind = !group.empty() && !before.insert(group).second;
+    if (!isBehind && !tickets_.contains(message->id)) return message.place();
+  }
+  return std::nullopt;
+}
+
 void AnswerBook::gave(const Given& given, WallTime wall, BootTime now) {
   lastTicket_ = given.ticket.value;
   ++inHand_;
   tickets_.insert_or_assign(given.message->id, given.ticket);
+  if (oneByOne_ && !given.message->group.value.empty()) inWork_.insert(given.message->group);
   entries_.push_back({.given = given, .givenAt = wall, .began = now});
 }
 
@@ -56,6 +67,7 @@ bool AnswerBook::onAnswered(const Answered& answered, BootTime now) {
   Entry* entry = entryOf(answered.ticket);
   if (entry == nullptr || entry->answer) return false;
   --inHand_;
+  inWork_.erase(entry->given.message->group);
   alone_.erase(entry->given.message->id);
   entry->answer = answered.answer;
   entry->answeredAt = now;
@@ -100,6 +112,7 @@ void AnswerBook::onLost(const GivenLost& lost, BootTime now) {
   }
   erase([](const Entry& entry) { return !entry.answer; });
   thrown_.clear();
+  inWork_.clear();
   inHand_ = 0;
 }
 
@@ -118,6 +131,19 @@ bool AnswerBook::isGathered(const Window& window, std::size_t messages) const {
     if (isOneLine_ && !isEnded(entry->answer->outcome)) return true;
   }
   return true;
+}
+
+/// Of a message and a copy of it the first.
+AnswerBook::Answers AnswerBook::answersTo(std::span<const MessagePtr> messages) const {
+  Answers answers;
+  std::unordered_set<std::int64_t> seen;
+  for (const MessagePtr& message : messages) {
+    const Entry* entry = entryOf(message->id);
+    if (entry == nullptr || !entry->answer || !seen.insert(entry->given.ticket.value).second) continue;
+    answers.since = answers.of.empty() ? entry->answeredAt : std::min(answers.since, entry->answeredAt);
+    answers.of.push_back(message.place());
+  }
+  return answers;
 }
 
 std::optional<std::optional<std::string>> AnswerBook::pending(const std::string& key, Giving before) const {
@@ -140,7 +166,10 @@ template <class Goes>
 void AnswerBook::erase(Goes goes) {
   std::erase_if(entries_, [&](const Entry& entry) {
     if (!goes(entry)) return false;
-    if (!entry.answer) thrown_.emplace(entry.given.ticket.value, entry.given.message->group);
+    if (!entry.answer) {
+      thrown_.emplace(entry.given.ticket.value, entry.given.message->group);
+      inWork_.erase(entry.given.message->group);
+    }
     std::erase(unended_, entry.given.ticket);
     tickets_.erase(entry.given.message->id);
     return true;
@@ -208,6 +237,7 @@ void AnswerBook::clear() {
   entries_.clear();
   tickets_.clear();
   thrown_.clear();
+  inWork_.clear();
   unended_.clear();
   alone_.clear();
   inHand_ = 0;

@@ -51,6 +51,9 @@ class AnswerBook {
   };
   /// The next one that may be given now; nullopt: none may.
   std::optional<Given> next(Window& window, std::size_t ahead) const;
+  /// The first message that is not given out, and waits for none of its group; it may be one that is given out only as
+  /// its lane's head.
+  std::optional<supply::Place> nextHead(std::span<const MessagePtr> mayBegin, std::size_t ahead) const;
   void gave(const Given& given, WallTime wall, BootTime now);
   /// False: it is not asked for any more.
   bool onAnswered(const Answered& answered, BootTime now);
@@ -59,6 +62,8 @@ class AnswerBook {
   bool isInHand(const MessageId& id) const;
   /// Of the answerer, with those that are forgotten here.
   bool isInHand(const GroupId& group) const;
+  /// How many others are given out, or answered.
+  std::size_t besides(const MessageId& id) const { return entries_.size() - (tickets_.contains(id) ? 1 : 0); }
   bool hasThrownAny() const noexcept { return !thrown_.empty(); }
   /// Whatever was in hand will not be answered.
   void onLost(const GivenLost& lost, BootTime now);
@@ -68,6 +73,11 @@ class AnswerBook {
   const Entry* entryOf(const MessageId& id) const;
   /// Whether so many of its first messages are answered, or no more of them will be before these are committed.
   bool isGathered(const Window& window, std::size_t messages) const;
+  struct Answers {
+    std::vector<supply::Place> of{};  // in their order
+    BootTime since{};                 // the first of them
+  };
+  Answers answersTo(std::span<const MessagePtr> messages) const;
   /// What answers before this one have put under a key, and have not committed; the inner one is nullopt where they
   /// have erased it.
   std::optional<std::optional<std::string>> pending(const std::string& key, Giving before) const;
@@ -93,6 +103,7 @@ class AnswerBook {
 
   const bool isOneLine_;
   const bool oneByOne_;
+  std::unordered_set<GroupId> inWork_;  // one by one: groups of which a message has no answer yet
   std::int64_t lastTicket_ = 0;
   std::vector<Entry> entries_;  // by their tickets
   std::unordered_map<MessageId, Giving> tickets_;

@@ -41,9 +41,16 @@ void AnswerDesk::leave() noexcept {
 
 Gathered AnswerDesk::readyOne(const Message& message) const {
   const AnswerBook::Entry* entry = book_.entryOf(message.id);
-  return {.isHere = entry != nullptr && entry->answer,
-          .began = entry != nullptr ? entry->givenAt : WallTime{},
-          .ahead = answerer_->ahead()};
+  return besides(message.id, {.isHere = entry != nullptr && entry->answer,
+                              .began = entry != nullptr ? entry->givenAt : WallTime{},
+                              .hasEffects = entry != nullptr && entry->answer && !entry->answer->effects.empty(),
+                              .ahead = answerer_->ahead()});
+}
+
+/// With how many other messages are given out, or answered.
+Gathered AnswerDesk::besides(const MessageId& id, Gathered gathered) const {
+  gathered.behind = answerer_->answersInOrder() ? 0 : book_.besides(id);
+  return gathered;
 }
 
 Result<Gathered> AnswerDesk::gather(const Asked& asked, const Ways& ways) {
@@ -60,31 +67,42 @@ Result<Gathered> AnswerDesk::gather(const Asked& asked, const Ways& ways) {
   book_.keepOrder(window);
   const Duration latency = options_.latencyTarget / 2;  // the other half is the commit's
   const bool hadBegun = book_.isInHand(id);
+  const bool isBeside = goesByAnswers_ && !asked.mayBegin.empty();
+  const std::span<const MessagePtr> awaited = isBeside ? asked.mayBegin : std::span(&asked.head, 1);
   // What was lost meanwhile is known before more is given out.
   if (take(answerer_->await(BootTime{}, {}), ways.now()) && hadBegun && book_.entryOf(id) == nullptr)
-    return Gathered{.wasLost = true};
+    return besides(id, {.wasLost = true});
   for (;;) {
     const Now now = ways.now();
     if (const Result<void> told = tellState(ways); !told) return told.error();
-    std::optional<BootTime> answered;  // the book's entries move when more is given out
-    if (const auto* answer = book_.answerTo(*asked.head, asked.attempt)) answered = answer->answeredAt;
     const bool isOver = now.stopAsked || !now.mayBegin;
-    if (answered) {
-      if (isOver || now.boot >= *answered + latency || book_.isGathered(window, asked.batch)) {
-        tellSlow(id, ways, now);
-        return readyOne(*asked.head);
-      }
+    AnswerBook::Answers answers = book_.answersTo(awaited);
+    const bool isAnswered = isReady(*asked.head, asked.attempt);
+    // Half of them are enough: handlers are busy with the other half meanwhile.
+    const bool areMany = isBeside ? answers.of.size() >= std::min(asked.batch, (awaited.size() + 1) / 2)
+                                  : book_.isGathered(window, asked.batch);
+    if (!answers.of.empty() && (isOver || areMany || now.boot >= answers.since + latency)) {
+      tellSlow(id, ways, now);
+      Gathered gathered = readyOne(*asked.head);
+      gathered.isHere = isAnswered;
+      if (isBeside) gathered.first = std::move(answers.of);
+      return gathered;
     }
     if (now.stopAsked && options_.whenAsked == WhenAsked::cut) answerer_->cut();
+    if (now.stopAsked && options_.whenAsked == WhenAsked::finish && !asked.isTaken) answerer_->hurry();
     const bool mayGive = asked.isTaken ? now.mayFinish : !isOver;
-    if (!now.mayFinish || (!mayGive && !book_.isInHand(id) && !answered)) return Gathered{};
+    if (!now.mayFinish) return Gathered{};
+    if (!mayGive && !book_.isInHand(id) && !isAnswered) return besides(id, {});
     if (mayGive) giveOut(window, asked.startable.empty() ? 1 : anyNumber, now);
+    if (mayGive && ways.takesMore()) return besides(id, {.takesMore = true});
+    if (mayGive && isBeside && book_.isInHand(id))
+      if (auto next = book_.nextHead(asked.mayBegin, answerer_->ahead())) return besides(id, {.first = {*next}});
     BootTime until = now.boot + look;
-    if (answered) until = std::min(until, *answered + latency);
+    if (!answers.of.empty()) until = std::min(until, answers.since + latency);
     const bool wasInHand = book_.isInHand(id);
     if (take(answerer_->await(until, now.stopAsked ? std::stop_token{} : ways.stop), now)) {
       window.first = 0;
-      if (wasInHand && book_.entryOf(id) == nullptr) return Gathered{.wasLost = true};
+      if (wasInHand && book_.entryOf(id) == nullptr) return besides(id, {.wasLost = true});
     }
     ways.waits();
     tellSlow(id, ways, now);
@@ -136,7 +154,8 @@ Result<void> AnswerDesk::dropKnown(Window& window, const Ways& ways) {
 
 void AnswerDesk::giveOut(Window& window, std::size_t most, const Now& now) {
   const std::size_t ahead = std::min(answerer_->ahead(), most);
-  while (const std::optional<Given> given = book_.next(window, ahead)) {
+  while (std::optional<Given> given = book_.next(window, ahead)) {
+    given->isOnlyStart = options_.delivery == Guarantee::atMostOnce;
     book_.gave(*given, now.wall, now.boot);
     answerer_->give(*given);
   }

@@ -20,12 +20,15 @@ class AnswerDesk {
   AnswerDesk(std::unique_ptr<IAnswerer> answerer, bool isOneLine, const ConsumerOptions& options, const IClock& clock)
       : answerer_(std::move(answerer)),
         book_(isOneLine, !answerer_->answersInOrder()),
+        goesByAnswers_(!isOneLine && !answerer_->answersInOrder()),
         options_(options),
         clock_(clock) {}
 
   /// A term begins.
   void attend(const Term& term);
   void leave() noexcept;
+  /// How many messages of different groups are handled at a time.
+  std::size_t atOnce() { return answerer_->answersInOrder() ? 1 : std::max<std::size_t>(answerer_->ahead(), 1); }
 
   bool isReady(const Message& message, int attempt) const { return book_.answerTo(message, attempt) != nullptr; }
   Gathered readyOne(const Message& message) const;
@@ -40,13 +43,15 @@ class AnswerDesk {
     std::function<void(EventBody)> tell;
     std::function<void()> waits;
     std::function<void()> seekRelief;
+    std::function<bool()> takesMore;  // the lane has room for more groups, and there are some
     std::stop_token stop;
   };
   struct Asked {
     MessagePtr head;
     int attempt = 1;
     std::optional<WallTime> putOffSince{};
-    std::vector<MessagePtr> startable;  // the head, and what may begin behind it; empty: the head alone
+    std::vector<MessagePtr> startable;     // the head, and what may begin behind it; empty: the head alone
+    std::span<const MessagePtr> mayBegin;  // the same, and what is handled as the head only; empty: the head alone
     std::span<const MessagePtr> ofLane;
     std::size_t batch = 1;
     bool isTaken = false;  // at most once: it starts in any case
@@ -76,6 +81,7 @@ class AnswerDesk {
   void awaitWhile(const std::function<bool()>& isInHand, const Ways& ways);
   Result<void> dropKnown(Window& window, const Ways& ways);
   void giveOut(Window& window, std::size_t most, const Now& now);
+  Gathered besides(const MessageId& id, Gathered gathered) const;
   bool take(std::vector<Reply> replies, const Now& now);
   Result<void> tellState(const Ways& ways);
   void remember(const Answer& answer);
@@ -83,6 +89,7 @@ class AnswerDesk {
 
   std::unique_ptr<IAnswerer> answerer_;
   AnswerBook book_;
+  const bool goesByAnswers_;  // groups are handled at the same time: their answers are applied as they come
   const ConsumerOptions& options_;
   const IClock& clock_;
   std::vector<StateNeeded> needs_;

@@ -331,6 +331,7 @@ Decision Delivery::gathered(const Gathered& gathered, const Now& now) {
   if (!gathered.isHere) return startOver();
   answered_ = message().id;
   answerBegan_ = gathered.began;
+  isWithoutEffects_ = !gathered.hasEffects;
   if (!hasBegun_) return beginsUnlocked() ? run(now) : admit();
   runBegan_ = now.boot;
   state_.log.began(answerBegan_);

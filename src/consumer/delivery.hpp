@@ -226,6 +226,7 @@ class Delivery {
   Head head_;
   BootTime notBefore_ = BootTime::min();  // the head does not begin earlier
   std::optional<MessageSkipped> skipped_;
+  bool isWithoutEffects_ = false;  // the answer at hand
 
  private:
   struct Key {  // the head's, in the open transaction

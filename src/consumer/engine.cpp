@@ -176,7 +176,7 @@ void Engine::readBesideLanes() {
 void Engine::work(LaneThread& lane, const Term& term) noexcept {
   try {
     lane.runner->inaugurate(term);
-    while (!stop_.stop_requested()) lane.runner->execute(term);
+    while (!stop_.stop_requested() || lane.runner->hasBegun()) lane.runner->execute(term);
   } catch (...) {
     lane.failed = true;
     fail(std::current_exception());

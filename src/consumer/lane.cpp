@@ -14,6 +14,10 @@ using namespace std::chrono_literals;
 /// A lease that is late comes back with the next probe, or not at all.
 constexpr std::chrono::milliseconds softLimitPause{20};
 constexpr std::size_t leastReadAhead = 32;
+/// Messages of one group that are taken together where groups are handled at the same time, and no other waits.
+constexpr std::size_t longestRun = 8;
+/// Until a lane that found no other group looks again, if it has committed nothing.
+constexpr std::chrono::milliseconds besidePause{20};
 
 std::unique_ptr<Delivery> deliveryOf(LaneState& state, Random random) {
   if (state.takesFirst()) return std::make_unique<TakenDelivery>(state, random);
@@ -23,7 +27,8 @@ std::unique_ptr<Delivery> deliveryOf(LaneState& state, Random random) {
 }  // namespace
 
 Lane::Lane(const ConsumerOptions& options, Random random, const Setup& setup)
-    : state_(options, setup.reads, setup.together, setup.token, setup.notes, setup.takesSkips, setup.answers),
+    : atOnce_(setup.atOnce),
+      state_(options, setup.reads, setup.together, setup.token, setup.notes, setup.takesSkips, setup.answers),
       outages_(state_, random.fork()),
       sweeper_(state_),
       inWork_(state_),
@@ -74,10 +79,12 @@ Action Lane::proceed(const Now& now) {
   if (queue_.settled() > 0 && committer_.isOver(queue_, delivery_->lastRun(), now)) return takeAheadOrCommit(now);
   if (TakenDelivery* taken = delivery_->taken()) return decide(taken->goOn(headOf(now), notBefore(), now), now);
   if (parkUntil_) return park();
+  if (now.stopAsked && finishesBegun(now)) return beginHead(now);
   if (now.stopAsked) return over(false);
   // A lost source is attached at once, also while the head waits.
   if (!termState_.attached && now.mayBegin && now.boot >= outages_.notBefore()) return Attach{};
   if (now.boot < notBefore()) return waitFor(notBefore(), now);
+  if (!now.mayBegin && finishesBegun(now)) return beginHead(now);
   if (!now.mayBegin) return waitFor(now.boot + softLimitPause, now);
   if (!termState_.attached) return Attach{};
   if (inWork_.isUnread()) return take(room(), onlyLook);  // before the first message of a term begins
@@ -170,26 +177,39 @@ bool Lane::wantsMessages() const noexcept {
 /// before it, of other groups as well; and only plain messages.
 std::size_t Lane::wantsAhead(const Now& now) const noexcept {
   constexpr std::size_t leastWorth = 4;
-  const bool isPlain = !state_.takesFirst() && !state_.together && !state_.coalesces() && !state_.options.followNumbers;
-  if (state_.reads || !isPlain || supply_.areCounted || supply_.dry || queue_.suspects() > 0) return 0;
+  if (state_.reads || !isPlain() || supply_.areCounted || isDry(now) || queue_.suspects() > 0) return 0;
   if (phase_ != Phase::executing || now.stopAsked || !now.mayBegin || outages_.any()) return 0;
-  const std::size_t ahead = committer_.ahead();
-  return ahead >= leastWorth ? ahead - std::min(ahead, queue_.size() - queue_.settled()) : 0;
+  const std::size_t ahead = spreads() ? atOnce_ : committer_.ahead();
+  return spreads() || ahead >= leastWorth ? ahead - std::min(ahead, queue_.size() - queue_.settled()) : 0;
 }
+
+bool Lane::isPlain() const noexcept {
+  return !state_.takesFirst() && !state_.together && !state_.coalesces() && !state_.options.followNumbers;
+}
+
+/// The lane takes messages of several groups, as its handler handles them at the same time.
+bool Lane::spreads() const noexcept { return atOnce_ > 1 && isPlain() && !supply_.areCounted; }
 
 Action Lane::takeAheadOrCommit(const Now& now) {
   const std::size_t ahead = wantsAhead(now);
-  return ahead > 0 ? Take{.max = ahead, .until = onlyLook, .ahead = true} : commit(now);
+  return ahead > 0 ? takeAhead(ahead) : commit(now);
 }
 
 std::size_t Lane::room() const noexcept {
   const std::size_t limit = inWork_.limit();
+  if (spreads()) return std::min(atOnce_, longestRun);
   if (!state_.reads) return limit - std::min(queue_.settled(), limit);
   const std::size_t room = limit + std::max(limit, leastReadAhead);
   return room - std::min(room - 1, queue_.size());
 }
 
-Action Lane::take(std::size_t max, BootTime until) { return Take{max, until, delivery_->whoseRunIsOver()}; }
+Action Lane::take(std::size_t max, BootTime until) {
+  return Take{.max = max, .until = until, .ran = delivery_->whoseRunIsOver(), .spreads = spreads()};
+}
+
+Action Lane::takeAhead(std::size_t max) {
+  return Take{.max = max, .until = onlyLook, .ahead = true, .spreads = spreads()};
+}
 
 Action Lane::onTaken(Supplied supplied, const Now& now) {
   if (supplied.asked) outages_.wentWell(Side::source, now);
@@ -206,6 +226,7 @@ Action Lane::onTaken(Supplied supplied, const Now& now) {
   if (supplied.asked) {
     supply_.topped = true;
     supply_.dry = supplied.dry;
+    supply_.dryUntil = now.boot + besidePause;
     sweeper_.mayGoOn();
   }
   const auto suspects = static_cast<std::size_t>(std::ranges::count(assignment.items, true, &supply::Item::isSuspect));
@@ -256,7 +277,7 @@ Action Lane::beginHead(const Now& now) {
   const bool mayBegin = !state_.streak().isStopped() && !state_.streak().isLeftOver();
   // A successor would not find it among its suspects.
   const bool isNamedFirst = !state_.reads || queue_.narrows();
-  if (mayBegin && isNamedFirst && !inWork_.mayBegin(queue_)) return takeAheadOrCommit(now);
+  if (mayBegin && isNamedFirst && (!inWork_.mayBegin(queue_) || areUnnamed())) return takeAheadOrCommit(now);
   if (queue_.settled() == 0) committer_.begin(now.boot);
   if (mayBegin && joins(now)) return join(now);
   if (const Message& head = *queue_.head(); !toldOfHorizon_ && sweeper_.isBeyondHorizon(head, now.wall)) {
@@ -264,6 +285,13 @@ Action Lane::beginHead(const Now& now) {
     state_.tell(BeyondHorizon{head.id.value, now.wall - head.enqueuedAt});
   }
   return decide(delivery_->begin(headOf(now), now), now);
+}
+
+/// Messages of other groups would be given out now, if they were on record.
+bool Lane::areUnnamed() const noexcept {
+  const std::size_t named = std::min(queue_.size(), committer_.size() + ahead_);
+  return spreads() && queue_.settled() == 0 && queue_.suspects() == 0 && queue_.apart() == 0 &&
+         queue_.startable() < named;
 }
 
 Action Lane::decide(Delivery::Decision decision, const Now& now) {
@@ -302,20 +330,40 @@ Action Lane::onAdmitted(Admission admission, const Now& now) {
 }
 
 Action Lane::onGathered(const Gathered& gathered, const Now& now) {
-  ahead_ = std::max<std::size_t>(gathered.ahead, 1);
+  if (gathered.isHere || queue_.settled() == 0) begunBehind_ = gathered.behind;
+  if (gathered.takesMore) return takeAhead(wantsAhead(now));
+  const bool isOther = !gathered.first.empty() && queue_.bringForward({gathered.first.begin(), gathered.first.end()});
+  if (isOther) return Abandon{};
+  if (!gathered.isHere && queue_.settled() > 0) return takeAheadOrCommit(now);
+  if (gathered.isHere) ahead_ = std::max<std::size_t>(gathered.ahead, 1);
+  // No message begins any more, and others have begun: this one goes back to the supply, and they are finished.
+  const bool goesBack = (now.stopAsked || !now.mayBegin) && !gathered.isHere && begunBehind_ > 0;
+  if (goesBack) return giveBack({.until = now.boot}, now);
   if (gathered.isHere && queue_.settled() == 0) committer_.begin(now.boot);
   return decide(delivery_->gathered(gathered, now), now);
 }
 
-/// None that a death, a limit or a key of another message may keep from its turn.
-std::vector<MessagePtr> Lane::startable(const Now& now) const {
-  const bool isAlone = delivery_->hasTaken() || state_.takesFirst() || state_.coalesces() || queue_.suspects() > 0 ||
-                       queue_.settled() > 0 || queue_.size() == 0 || queue_.apart() > 1 || headOf(now).isCounted ||
-                       outages_.any() || delivery_->remembersAny();
-  if (isAlone) return {};
-  return delivery_->plainOnes(
-      queue_.messages().first(std::min({queue_.startable(), committer_.size() + ahead_, queue_.size()})));
+/// No message begins any more: whether some have begun, which are finished first.
+bool Lane::finishesBegun(const Now& now) noexcept {
+  const bool isHeldUp = outages_.any() || delivery_->hasTaken() || state_.streak().isStopped();
+  if (isHeldUp || !now.mayFinish || queue_.size() == 0) begunBehind_ = 0;
+  return begunBehind_ > 0;
 }
+
+/// The head is handled without others.
+bool Lane::isAlone(const Now& now) const {
+  return delivery_->hasTaken() || state_.takesFirst() || state_.coalesces() || queue_.suspects() > 0 ||
+         queue_.settled() > 0 || queue_.size() == 0 || queue_.apart() > 1 || headOf(now).isCounted || outages_.any() ||
+         delivery_->remembersAny();
+}
+
+std::span<const MessagePtr> Lane::mayBegin(const Now& now) const {
+  if (isAlone(now)) return {};
+  return queue_.messages().first(std::min({queue_.startable(), committer_.size() + ahead_, queue_.size()}));
+}
+
+/// None that a death, a limit or a key of another message may keep from its turn.
+std::vector<MessagePtr> Lane::startable(const Now& now) const { return delivery_->plainOnes(mayBegin(now)); }
 
 Action Lane::onStale(const Now&) {
   state_.pendingWrites.news.clear();
@@ -607,7 +655,7 @@ Action Lane::commit(const Now& now) {
   const PendingWrites& pendingWrites = state_.pendingWrites;
   const bool cameHome =
       queue_.settled() == 0 && !pendingWrites.charges && (pendingWrites.record || pendingWrites.cleared);
-  const bool leaves = phase_ == Phase::leaving || now.stopAsked;
+  const bool leaves = phase_ == Phase::leaving || (now.stopAsked && begunBehind_ == 0);
   Commit commit = committer_.close(queue_,
                                    inWork_.next(queue_, {.closes = leaves || state_.takesFirst() || headWaits(now),
                                                          .cameHome = cameHome,
@@ -627,6 +675,7 @@ Action Lane::on(Done<Commit>, const Now& now) {
   report(now);
   inWork_.committed(committer_.entry(), queue_);
   supply_.topped = false;
+  if (hasSettled && spreads()) supply_.dry = false;
   const bool frees = !state_.isOneLine() && phase_ == Phase::executing && mayRelease();
   if (!hasSettled && !frees) return leaveQueue({}, now);
   supply::Report report = committer_.reportOf(queue_);

@@ -42,6 +42,7 @@ class Lane {
     bool reads = true;        // its thread reads the source; else it is one of several lanes
     bool together = false;    // the handler takes many at once
     bool answers = false;     // it answers with values
+    std::size_t atOnce = 1;   // so many of different groups at a time
     bool takesSkips = false;  // as Handlers::takeSkips
     FencingToken token{};
     std::shared_ptr<Notes> notes{};
@@ -56,7 +57,9 @@ class Lane {
   /// A pause is over.
   void resumed(const Now& now) noexcept { outages_.restart(now); }
   /// Nothing that has begun is open: no transaction, no outcome that is not known, nothing that was taken.
-  bool isAtRest() const noexcept { return !hasOpenWork() && !delivery_->hasTaken(); }
+  bool isAtRest() const noexcept {
+    return !hasOpenWork() && !delivery_->hasTaken() && (begunBehind_ == 0 || queue_.size() == 0);
+  }
 
   // Answers to the last action.
   Action on(Done<Claim>, const Now& now) {
@@ -123,10 +126,16 @@ class Lane {
   void sweep(BootTime now) { sweeper_.start(now); }
   /// Messages behind the head that may be answered before it is committed; the first is the head.
   std::vector<MessagePtr> startable(const Now& now) const;
+  /// The same, and those behind it that begin only as the head: they have failed before, or are looked at alone.
+  std::span<const MessagePtr> mayBegin(const Now& now) const;
+  /// Messages of other groups may be taken while the head is answered.
+  bool mayTakeMore(const Now& now) const noexcept { return spreads() && queue_.settled() == 0 && wantsAhead(now) > 0; }
   /// All that it has in hand.
   std::span<const MessagePtr> inHand() const noexcept { return queue_.messages(); }
   /// How many messages its next commit should carry.
   std::size_t batch() const noexcept { return committer_.size(); }
+  /// Messages have begun that a leader finishes before it leaves.
+  bool hasBegun() const noexcept { return begunBehind_ > 0; }
   /// At most once: a message is acknowledged, and its handler has not ended.
   bool hasTaken() const noexcept { return delivery_->hasTaken(); }
   /// Histories of suspects that the source has not delivered again since it was attached anew.
@@ -145,6 +154,7 @@ class Lane {
   struct Supply {         // of messages
     bool topped = false;  // looked for more since the last commit
     bool dry = false;     // and found none
+    BootTime dryUntil{};  // where groups are taken beside each other: looks again then
     bool mayReadOn = true;
     bool areCounted = false;        // by a rate limit
     std::uint64_t attachment = 0;   // the last assignment's,
@@ -165,9 +175,13 @@ class Lane {
   std::optional<Action> sweepStep(const Now& now);
   bool wantsMessages() const noexcept;
   std::size_t wantsAhead(const Now& now) const noexcept;
+  bool isDry(const Now& now) const noexcept { return supply_.dry && (!spreads() || now.boot < supply_.dryUntil); }
+  bool isPlain() const noexcept;
+  bool spreads() const noexcept;
   Action takeAheadOrCommit(const Now& now);
   std::size_t room() const noexcept;
   Action take(std::size_t max, BootTime until);
+  Action takeAhead(std::size_t max);
   Action scanned(const Now& now);
   Action emptied(const Now& now);
   Action beginHead(const Now& now);
@@ -184,6 +198,9 @@ class Lane {
   Report park();
   void forgetTransaction() noexcept;
   bool headWaits(const Now& now) const;
+  bool isAlone(const Now& now) const;
+  bool areUnnamed() const noexcept;
+  bool finishesBegun(const Now& now) noexcept;
   BootTime notBefore() const noexcept { return std::max(delivery_->notBefore(), outages_.notBefore()); }
 
   // Many at once.
@@ -225,6 +242,7 @@ class Lane {
   Action quit(const Error& error);
   Return over(bool again) const;
 
+  const std::size_t atOnce_;  // messages of different groups that its handler handles at a time
   LaneState state_;
   LaneQueue queue_;
   Outages outages_;
@@ -236,7 +254,8 @@ class Lane {
   Phase phase_ = Phase::inaugurating;
   TermState termState_;
   Supply supply_;
-  std::size_t ahead_ = 1;  // messages that its handler has in hand at a time
+  std::size_t ahead_ = atOnce_;  // messages that its handler has in hand at a time
+  std::size_t begunBehind_ = 0;  // messages behind the head that it has in hand, or has answered
   bool over_ = false;
   bool joining_ = false;  // the head is admitted to be handled with others
   bool repeats_ = false;  // whatever became of it: a pruning goes on in its next pass, a declaration is made again

@@ -72,6 +72,17 @@ class LaneQueue {
     first_ += settled_;
   }
 
+  /// Of those that may begin, these come first; the order of others, and of these, stays. False: they are first.
+  bool bringForward(const std::unordered_set<supply::Place>& places) {
+    const auto isOne = [&](const MessagePtr& message) { return places.contains(message.place()); };
+    const std::size_t begun = settled_ + joined_;
+    const auto from = messages_.begin() + static_cast<std::ptrdiff_t>(first_ + begun);
+    const auto to = from + static_cast<std::ptrdiff_t>(std::max(std::min(startable_, size()), begun) - begun);
+    if (std::is_partitioned(from, to, isOne)) return false;
+    std::stable_partition(from, to, isOne);
+    return true;
+  }
+
   // Messages that go.
 
   /// Drops all messages: they will come again.

@@ -51,6 +51,7 @@ void LaneRunner::inaugurate(const Term& term) {
                 Lane::Setup{.reads = context_.reads(),
                             .together = handlers_.many != nullptr,
                             .answers = desk_.has_value(),
+                            .atOnce = desk_ && !context_.reads() ? desk_->atOnce() : 1,
                             .takesSkips = handlers_.takeSkips,
                             .token = term.token(),
                             .notes = notes_});
@@ -496,6 +497,7 @@ Action LaneRunner::perform(Gather& asked) {
                                                    .attempt = asked.attempt,
                                                    .putOffSince = asked.putOffSince,
                                                    .startable = lane_->startable(now()),
+                                                   .mayBegin = lane_->mayBegin(now()),
                                                    .ofLane = lane_->inHand(),
                                                    .batch = lane_->batch(),
                                                    .isTaken = lane_->hasTaken()},
@@ -510,6 +512,7 @@ AnswerDesk::Ways LaneRunner::ways() {
           .tell = [this](EventBody body) { (*emit_)(std::move(body), term_->token()); },
           .waits = [this] { context_.reportProgress(); },
           .seekRelief = [this] { term_->seekRelief(); },
+          .takesMore = [this] { return lane_->mayTakeMore(now()) && supply_.isReady(); },
           .stop = stop_};
 }
 

@@ -98,6 +98,8 @@ class LaneRunner final {
   Return handOver(const Term& term);
   /// The same without a word to the store, when others have not left in order.
   void leaveSilently(const Term& term);
+  /// Messages have begun that a leader finishes before it leaves.
+  bool hasBegun() const noexcept { return lane_ && lane_->hasBegun(); }
   /// Store or source have been away for longer than the limit. From any thread.
   bool isLongAway() const noexcept { return storeIsLongAway_ || sourceIsLongAway_; }
   /// Ends an exchange whose answer is overdue. From any thread.

@@ -37,7 +37,7 @@ Supply::Supply(std::unique_ptr<supply::IOrder> order, std::size_t lanes, const I
 
 // --- lanes
 
-Supplied Supply::take(std::size_t lane, std::size_t max, BootTime until, const std::stop_token& stop) {
+Supplied Supply::take(std::size_t lane, std::size_t max, BootTime until, const std::stop_token& stop, bool spreads) {
   std::unique_lock lock(mutex_);
   const auto canTake = [&] {
     const std::optional<BootTime> turn = nextTurn(lane);
@@ -63,6 +63,7 @@ Supplied Supply::take(std::size_t lane, std::size_t max, BootTime until, const s
     wakeLane();
     return suppliedOf(lane, {});
   }
+  if (spreads && order_->hasOthers()) max = 1;
   Supplied supplied = suppliedOf(lane, order_->take(lane, max, clock_.now()));
   wakeLane();
   callForLook();
@@ -74,6 +75,15 @@ Supplied Supply::takeAhead(std::size_t lane, std::size_t max) {
   const std::lock_guard lock(mutex_);
   if (closed_ || !order_->hasPlenty()) return suppliedOf(lane, {});
   Supplied supplied = suppliedOf(lane, order_->sweep(lane, max, clock_.now()));
+  if (order_->wantsMore()) callReader(Call::whenItWaits);
+  return supplied;
+}
+
+Supplied Supply::takeBeside(std::size_t lane, std::size_t max) {
+  const std::lock_guard lock(mutex_);
+  if (closed_) return suppliedOf(lane, {});
+  Supplied supplied = suppliedOf(lane, order_->spread(lane, max, clock_.now()));
+  wakeLane();
   if (order_->wantsMore()) callReader(Call::whenItWaits);
   return supplied;
 }

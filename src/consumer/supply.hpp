@@ -38,10 +38,12 @@ class Supply {
   /// At once, for the lane that reads itself.
   Supplied takeNow(std::size_t lane, std::size_t max);
   bool isReady() const;
-  /// Waits for a group until then, or until a stop.
-  Supplied take(std::size_t lane, std::size_t max, BootTime until, const std::stop_token& stop);
+  /// Waits for a group until then, or until a stop. `spreads`: one message of it, if others could be taken.
+  Supplied take(std::size_t lane, std::size_t max, BootTime until, const std::stop_token& stop, bool spreads = false);
   /// Takes more before the lane has begun all that it has; none if another lane might go without.
   Supplied takeAhead(std::size_t lane, std::size_t max);
+  /// Takes one message each of groups that no lane has.
+  Supplied takeBeside(std::size_t lane, std::size_t max);
   /// A handler is about to start. Returns the other messages that its run stands for.
   std::vector<Message> begin(std::size_t lane, const Begin& begin);
   /// A report of another attachment is dropped. `readerTells`: the reader is to acknowledge the messages that are done.

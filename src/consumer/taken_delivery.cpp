@@ -34,9 +34,10 @@ Decision TakenDelivery::goOn(const Head& head, BootTime notBefore, const Now& no
   return failed(troubled ? taken_->trouble : "its leader left before its turn came", now);
 }
 
-/// Where the handler is external, or the message was skipped, the store has no effect left to refuse.
+/// Where the handler is external, or its answer has no effects, or the message was skipped, the store has none left to
+/// refuse.
 Decision TakenDelivery::handled() {
-  taken_->done = state_.options.handlerIsExternal || skipped_.has_value();
+  taken_->done = state_.options.handlerIsExternal || isWithoutEffects_ || skipped_.has_value();
   return Settled{};
 }
 

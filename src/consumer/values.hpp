@@ -148,7 +148,12 @@ struct Gathered {
   bool isHere = false;   // false: it is not, and cannot be waited for now
   bool wasLost = false;  // the message was begun in vain: it begins anew
   WallTime began{};      // when the message was given out
+  bool hasEffects = false;
   std::size_t ahead = 1;
+  // Of handlers that handle messages of other groups at the same time:
+  std::size_t behind = 0;              // messages behind this one that are given out, or answered
+  bool takesMore = false;              // other groups could be given out as well
+  std::vector<supply::Place> first{};  // messages that come first now: they are answered, or not given out yet
 };
 
 /// A deadline in the past. (0 = boot; `BootTime::min()` would overflow.)

@@ -123,8 +123,8 @@ Result<ConsumerState> Engine::LaneContext::recall(const ConsumerName& consumer, 
 }
 
 Result<Supplied> Engine::LaneContext::take(Take take) {
-  if (take.ahead) return supply_.takeAhead(number_, take.max);
-  return supply_.take(number_, take.max, take.until, stopToken());
+  if (take.ahead) return take.spreads ? supply_.takeBeside(number_, take.max) : supply_.takeAhead(number_, take.max);
+  return supply_.take(number_, take.max, take.until, stopToken(), take.spreads);
 }
 
 Result<Receipt> Engine::LaneContext::report(Report report) {

@@ -1,5 +1,7 @@
 #include "answers.hpp"
 
+#include <algorithm>
+
 #include "simulation.hpp"
 
 namespace tenure::simulation {
@@ -18,6 +20,8 @@ void SimulatedAnswerer::leave() noexcept {
 }
 
 std::size_t SimulatedAnswerer::ahead() { return simulation_.plan().ahead; }
+
+bool SimulatedAnswerer::answersInOrder() const noexcept { return !simulation_.plan().beside; }
 
 void SimulatedAnswerer::give(const Given& given) {
   if (process_.dead()) throw Killed{};
@@ -40,15 +44,14 @@ std::vector<Reply> SimulatedAnswerer::await(BootTime until, const std::stop_toke
   const ProcessLoop& loop = process_.loop();
   while (replies_.empty()) {
     if (process_.dead()) throw Killed{};
-    if (thoughts_.empty() || !thoughts_.front().needs.empty()) {
+    beginAll();
+    if (!replies_.empty()) break;
+    Thought* const chosen = next();
+    if (chosen == nullptr) {
       loop.waitUntil(until, stop);
       return {};
     }
-    Thought& thought = thoughts_.front();
-    if (!thought.hasBegun) {
-      begin(thought);
-      continue;
-    }
+    Thought& thought = *chosen;
     if (loop.now() < thought.due) loop.waitUntil(std::min(until, thought.due), stop);
     if (process_.dead()) throw Killed{};
     if (loop.now() < thought.due) return {};
@@ -59,9 +62,27 @@ std::vector<Reply> SimulatedAnswerer::await(BootTime until, const std::stop_toke
     Answer answer = answerOf(thought);
     end(thought, answer.outcome);
     replies_.emplace_back(Answered{thought.given.ticket, std::move(answer)});
-    thoughts_.pop_front();
+    if (chosen != &thoughts_.front()) simulation_.coverage().saw("answered_beside");
+    thoughts_.erase(std::ranges::find(thoughts_, chosen, [](const Thought& each) { return &each; }));
   }
   return std::exchange(replies_, {});
+}
+
+/// In order the first alone.
+void SimulatedAnswerer::beginAll() {
+  for (Thought& thought : thoughts_) {
+    if (!thought.hasBegun) begin(thought);
+    if (answersInOrder()) return;
+  }
+}
+
+/// The one that is to be answered next; nullptr: all wait for what they asked.
+SimulatedAnswerer::Thought* SimulatedAnswerer::next() {
+  if (answersInOrder()) return thoughts_.empty() || !thoughts_.front().needs.empty() ? nullptr : &thoughts_.front();
+  Thought* first = nullptr;
+  for (Thought& thought : thoughts_)
+    if (thought.needs.empty() && (first == nullptr || thought.due < first->due)) first = &thought;
+  return first;
 }
 
 Start SimulatedAnswerer::startOf(const Thought& thought) const {

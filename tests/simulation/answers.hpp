@@ -1,5 +1,5 @@
-/// Handlers that answer with values, in virtual time: what a lane gives out is thought about in its order, and now and
-/// then what thinks dies with all that it has in hand.
+/// Handlers that answer with values, in virtual time: what a lane gives out is thought about in its order, or all of it
+/// at the same time; now and then what thinks dies with all that it has in hand.
 #pragma once
 
 #include <deque>
@@ -23,7 +23,7 @@ class SimulatedAnswerer final : public IAnswerer {
 
   void attend(const Term& term) override;
   void leave() noexcept override;
-  bool answersInOrder() const noexcept override { return true; }
+  bool answersInOrder() const noexcept override;
   std::size_t ahead() override;
   std::optional<BootTime> awaySince() override { return std::nullopt; }
   void give(const Given& given) override;
@@ -42,6 +42,8 @@ class SimulatedAnswerer final : public IAnswerer {
     std::map<std::string, std::string> told{};
   };
 
+  void beginAll();
+  Thought* next();
   Start startOf(const Thought& thought) const;
   void begin(Thought& thought);
   void end(Thought& thought, const Outcome& outcome);

@@ -54,7 +54,7 @@ class Coverage {
   }
   std::array<std::uint64_t, stages * columns> counts_{};
   // Events; and what is seen by the simulation alone: which ways were gone to their end.
-  static constexpr std::array<std::string_view, 54> way{
+  static constexpr std::array<std::string_view, 55> way{
       "duplicate_dropped", "attempt_failed",        "message_postponed",  "message_suspected",    "message_skipped",
       "queue_blocked",     "message_dead_lettered", "queue_unblocked",    "message_held_back",    "message_kept",
       "gap_found",         "gap_skipped",           "outage_began",       "outage_ended",         "batch_committed",
@@ -65,7 +65,7 @@ class Coverage {
       "promotion_refused", "promotion_unheard",     "cancelled",          "cancelled_in_handler", "moved",
       "moved_in_handler",  "change_too_late",       "committed_late",     "came_at_once",         "rolled_back",
       "bound_moved",       "reader_called",         "slept_over",         "handover_offered",     "handover_accepted",
-      "handover_refused",  "baton_passed",          "answered_by_values", "worker_lost"};
+      "handover_refused",  "baton_passed",          "answered_by_values", "worker_lost",          "answered_beside"};
   std::array<std::uint64_t, way.size()> seen_{};
 };
 

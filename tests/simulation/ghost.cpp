@@ -333,8 +333,8 @@ void Ghost::checkOverlap(const Handling& start) {
     if (other.call != start.call && other.process == start.process && isOneLine)
       violated("S6: one process handles two messages of group " + start.group.value);
   }
-  if (here.size() > std::max(lanes_, std::size_t{1}))
-    violated("S6: one process handles more messages than it has lanes");
+  if (here.size() > std::max(lanes_, std::size_t{1}) * handledInLane_)
+    violated("S6: one process handles more messages at a time than it may");
 }
 
 void Ghost::handlerEnded(const Start& start, const Outcome& outcome, BootTime now) {

@@ -99,6 +99,8 @@ class Ghost {
         coalescing_(options),
         history_(options) {}
 
+  /// A lane's handlers handle so many messages of different groups at a time.
+  void handlesBeside(std::size_t inLane) noexcept { handledInLane_ = inLane; }
   /// Marks it as a copy of its own, which has come to the queue.
   void produced(NewMessage& message, bool skipped = false);
   /// Only that: it has a time.
@@ -182,6 +184,7 @@ class Ghost {
   const ConsumerOptions& options_;
   const bool ordersByDelivery_;
   const std::size_t lanes_;
+  std::size_t handledInLane_ = 1;  // at a time
 
   struct Known {
     int copy = 0;  // the first; or what was started last

@@ -327,6 +327,7 @@ void drawAnswers(Plan& plan, Draw draw) {
   if (!maySo || !draw.oneIn(3)) return;
   plan.ahead = draw.of<std::size_t>({1, 1, 2, 6});
   plan.workersDie = draw.oneIn(2);
+  plan.beside = plan.ahead > 1 && options.ordering.lanes > 0 && draw.oneIn(2);
 }
 
 }  // namespace

@@ -184,6 +184,7 @@ struct Plan {
   memory::Database::Lanes lanes{};
   bool together = false;                     // its handler takes many at once
   std::size_t ahead = 0;                     // its handler answers with values, so many in hand; 0: it does not
+  bool beside = false;                       // messages of different groups at the same time
   bool workersDie = false;                   // and dies now and then, with all that it has in hand
   bool counts = false;                       // handlers of all groups share a counter
   bool sends = false;                        // and each sends a message to another queue

@@ -35,7 +35,9 @@ std::string pipelineOf(const Plan& plan) {
     text << ", coalesced by " << (options.coalesceKey.empty() ? "group" : "key") << " up to " << options.coalesceAhead;
   text << ", stopped by " << options.deadLetterLimit << " dead letters";
   if (plan.together) text << ", handled together";
-  if (plan.ahead > 0) text << ", answered by values, " << plan.ahead << " ahead" << (plan.workersDie ? ", dying" : "");
+  if (plan.ahead > 0)
+    text << ", answered by values, " << plan.ahead << " ahead" << (plan.beside ? " at a time" : "")
+         << (plan.workersDie ? ", dying" : "");
   if (plan.counts) text << ", counted";
   if (plan.sends) text << ", each sends one";
   if (plan.largestLetter < maxBodyBytes) text << ", letters of " << plan.largestLetter << " bytes";

@@ -45,6 +45,7 @@ Simulation::Simulation(Plan plan, Mutant mutant, Recording recording)
       scheduled_(memory::openScheduled(store_, serverClock_)),
       began_(loop_.wallNow()),
       operator_(ensemble_.connect({.sessionTimeout = 10s})) {
+  if (plan_.beside) ghost_.handlesBeside(plan_.ahead);
   report_.hash = 0xcbf29ce484222325U;
 }
 

@@ -20,7 +20,7 @@ using Names = std::set<std::string>;
 /// Which header has a name, the first of "chrono::seconds".
 const std::map<std::string, Names>& standardHeaders() {
   static const std::map<std::string, Names> all{
-      {"algorithm", {"find", "find_if", "max", "min", "ranges"}},
+      {"algorithm", {"find", "find_if", "is_partitioned", "max", "min", "ranges", "stable_partition"}},
       {"array", {"array", "tuple_size_v"}},
       {"atomic", {"atomic", "memory_order_acquire", "memory_order_relaxed", "memory_order_release"}},
       {"bit", {"bit_ceil"}},

@@ -68,6 +68,7 @@ struct Given {
   int attempt = 1;  // 1 at the first
   /// Since when its handler has asked to see the message again later (Outcome::retryLater); nullopt: it has not.
   std::optional<WallTime> putOffSince{};
+  bool isOnlyStart = false;  // at most once: it was acknowledged before
 };
 
 /// Values of the handlers' state by their keys; nullopt: there is none under the key.
@@ -118,6 +119,9 @@ class IAnswerer {
   virtual std::vector<Reply> await(BootTime until, const std::stop_token& stop) = 0;
   /// Ends the handlers of messages in hand; a GivenLost follows, which charges no message.
   virtual void cut() = 0;
+  /// The leader was asked to leave, and waits for what is in hand. What takes long may be put off
+  /// (Outcome::retryLater).
+  virtual void hurry() {}
 };
 
 /// Makes the answerer of a lane, 1 to the number of lanes. 0 is the one line, and what comes before the lanes; its

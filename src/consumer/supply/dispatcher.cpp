@@ -66,6 +66,12 @@ Handout Dispatcher::sweep(std::size_t lane, std::size_t max, BootTime now) {
   return handout;
 }
 
+Handout Dispatcher::spread(std::size_t lane, std::size_t max, BootTime now) {
+  Handout handout;
+  if (!mustBeReadAgain()) give(scheduler_.spread(lane, max, now), handout);
+  return handout;
+}
+
 void Dispatcher::give(std::vector<Entry> entries, Handout& to, bool areSuspects) const {
   to.messages.reserve(entries.size());
   for (const Entry& entry : entries) {
@@ -75,9 +81,8 @@ void Dispatcher::give(std::vector<Entry> entries, Handout& to, bool areSuspects)
 }
 
 Finished Dispatcher::finish(std::size_t lane, const Report::Done& done, bool sourceKnows) {
-  GroupScheduler::Held held = scheduler_.finish(lane);
+  GroupScheduler::Held held = scheduler_.finish(lane, done.place);
   MessagePtr& message = held.entry.message;
-  TENURE_ASSERT(message.place() == done.place);
   if (held.entry.isKept()) return {std::move(message)};  // it is not in the window
   const Window::Number number = held.entry.number;
   Intake::Left left = intake_.leave(number, *message, done.hadRun, sourceKnows);

@@ -62,6 +62,7 @@ class Dispatcher final : public IOrder {
   /// Up to `max` messages of one group; none when no group is ready.
   Handout take(std::size_t lane, std::size_t max, BootTime now) override;
   Handout sweep(std::size_t lane, std::size_t max, BootTime now) override;
+  Handout spread(std::size_t lane, std::size_t max, BootTime now) override;
   std::vector<Message> begin(std::size_t lane, Place place, const GroupId&, BootTime) override {
     return intake_.begin(*scheduler_.held(lane, place));
   }
@@ -78,6 +79,7 @@ class Dispatcher final : public IOrder {
   }
   bool holds(std::size_t lane) const noexcept override { return scheduler_.holds(lane); }
   bool isReady(BootTime now) const noexcept override { return !mustBeReadAgain() && scheduler_.isReady(now); }
+  bool hasOthers() const noexcept override { return scheduler_.hasOthers(); }
   bool hasPlenty() const noexcept override { return !mustBeReadAgain() && scheduler_.hasPlenty(); }
   std::optional<BootTime> nextDue() const noexcept override { return scheduler_.nextDue(); }
 

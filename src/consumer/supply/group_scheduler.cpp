@@ -181,6 +181,19 @@ std::vector<Entry> GroupScheduler::sweep(std::size_t lane, std::size_t max, Boot
   return entries;
 }
 
+std::vector<Entry> GroupScheduler::spread(std::size_t lane, std::size_t max, BootTime now) {
+  resume(parked_, now);
+  std::vector<Entry> entries;
+  if (limitsAnything() || waitingAlone_ > 0) return entries;
+  for (auto next = ready_.begin(); entries.size() < max && next != ready_.end();) {
+    Line& line = **next++;
+    if (isBehindCopy(line, lane)) continue;
+    unlist(line);
+    handOut(line, lane, entries);
+  }
+  return entries;
+}
+
 bool GroupScheduler::isFreeFor(const Line& line, std::size_t lane) const noexcept {
   if (line.waits) return false;
   return line.listedIn == &ready_ || (line.held + line.unreleased > 0 && line.lane == lane);
@@ -241,11 +254,12 @@ void GroupScheduler::handOut(Line& line, std::size_t lane, std::vector<Entry>& t
   line.waiting.pop_front();
 }
 
-GroupScheduler::Held GroupScheduler::finish(std::size_t lane) {
+GroupScheduler::Held GroupScheduler::finish(std::size_t lane, Place place) {
   Lane& at = lanes_[lane];
-  TENURE_ASSERT(!at.held.empty());
-  Held done = std::move(at.held.front());
-  at.held.pop_front();
+  const auto found = std::ranges::find(at.held, place, placeOf);
+  TENURE_ASSERT(found != at.held.end());
+  Held done = std::move(*found);
+  at.held.erase(found);
   --done.line->held;
   ++done.line->unreleased;
   at.unreleased.push_back(done.line);

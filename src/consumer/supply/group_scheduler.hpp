@@ -131,13 +131,15 @@ class GroupScheduler {
   /// Up to `max` messages of ready lines, and of those that the lane has already, the oldest first; none
   /// where a rate limit counts.
   std::vector<Entry> sweep(std::size_t lane, std::size_t max, BootTime now);
+  /// The next message of each line that can be taken. None where rates are limited.
+  std::vector<Entry> spread(std::size_t lane, std::size_t max, BootTime now);
   /// A message of the line up to that number waits, and not for a time or behind a copy.
   bool isNext(const Line& line, Number number, std::size_t lane) const;
   bool isInHand(const Line& line) const noexcept { return line.held > 0; }
   /// Takes the line's next messages, up to that number, whatever the limits.
   void takeUpTo(Line& line, Number number, std::size_t lane, const EndsTurn& endsTurn, std::vector<Entry>& to);
   /// The first that the lane holds is done; its line waits for release().
-  Held finish(std::size_t lane);
+  Held finish(std::size_t lane, Place place);
   /// Frees lines of which the lane holds nothing any more.
   void release(std::size_t lane);
   /// All that the lane holds of their line is back in its place, and the line waits until then.
@@ -167,6 +169,7 @@ class GroupScheduler {
   /// When every lane has one of the lines that can be taken, there are others; and none waits for a lane that holds
   /// nothing.
   bool hasPlenty() const noexcept { return ready_.size() > lanes_.size() && waitingAlone_ == 0; }
+  bool hasOthers() const noexcept { return ready_.size() > 1; }
   /// When the first line is due that is parked or held back.
   std::optional<BootTime> nextDue() const noexcept;
   /// Of messages that wait: all, and those whose line may be taken.

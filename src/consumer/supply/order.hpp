@@ -87,6 +87,8 @@ class IOrder {
   virtual void release(std::size_t lane) { static_cast<void>(lane); }
   /// The oldest messages that are free, across groups (GroupScheduler::sweep).
   virtual Handout sweep(std::size_t, std::size_t, BootTime) { return {}; }
+  /// The next message of each group that is free (GroupScheduler::spread).
+  virtual Handout spread(std::size_t, std::size_t, BootTime) { return {}; }
   /// A message in hand did not need the token that it has.
   virtual void giveBack(std::size_t, Place, BootTime) {}
   /// How many more messages fit.
@@ -101,6 +103,8 @@ class IOrder {
   /// All that waits was received, or as much as there is room for.
   virtual void endLook() {}
   virtual bool hasPlenty() const noexcept { return false; }
+  /// More than one group can be taken.
+  virtual bool hasOthers() const noexcept { return false; }
   virtual std::optional<BootTime> nextDue() const noexcept { return std::nullopt; }
 };
 

@@ -420,6 +420,7 @@ class CountedAnswerer final : public IAnswerer {
     return replies;
   }
   void cut() override { inner_->cut(); }
+  void hurry() override { inner_->hurry(); }
 
  private:
   void end(Giving ticket) noexcept {

@@ -202,6 +202,21 @@ TEST_F(Answers, AtMostOnceALossOfAnyKindIsTheEndOfItsMessage) {
   EXPECT_THAT(deadIds(), ElementsAre("a"));
 }
 
+// shows: webhooks/at-most-once
+TEST_F(Answers, AtMostOnceOneWithoutEffectsIsDoneThoughTheStoreRefusesItsCommit) {
+  options.delivery = Guarantee::atMostOnce;
+  produce({"a"});
+  script.onGive = [&](const Given&) { world.fail(Operation::commit, Errc::unavailable, 2); };
+  script.of = [&](const Given& given) { return answers(given, Outcome::done()); };
+
+  workOff(electAnswering());
+  for (int i = 0; i < 20; ++i) replicas.back().execute();
+
+  EXPECT_THAT(givenIds(), ElementsAre("a"));
+  EXPECT_THAT(deadIds(), IsEmpty()) << "its call was made";
+  EXPECT_THAT(doneIds(), ElementsAre("a"));
+}
+
 // --- state
 
 std::vector<Reply> needing(const Given& given, const std::string& key) { return {StateNeeded{given.ticket, {key}}}; }

@@ -33,19 +33,27 @@ class GroupSchedulerTest : public testing::Test {
   std::vector<std::string> taken(std::size_t lane, std::size_t max = 10, BootTime now = start) {
     hand[lane] = {};
     std::vector<std::string> ids;
-    for (Entry& entry : scheduler.take(lane, max, now, never).entries) {
-      ids.push_back(entry.message->id.value);
-      hand[lane].push_back({entry.message.place()});
-    }
+    for (const Entry& entry : scheduler.take(lane, max, now, never).entries) ids.push_back(inHand(lane, entry));
     return ids;
   }
   std::vector<std::string> swept(std::size_t lane, std::size_t max = 10, BootTime now = start) {
     std::vector<std::string> ids;
-    for (const Entry& entry : scheduler.sweep(lane, max, now)) ids.push_back(entry.message->id.value);
+    for (const Entry& entry : scheduler.sweep(lane, max, now)) ids.push_back(inHand(lane, entry));
     return ids;
   }
+  std::vector<std::string> spread(std::size_t lane, std::size_t max = 10, BootTime now = start) {
+    std::vector<std::string> ids;
+    for (const Entry& entry : scheduler.spread(lane, max, now)) ids.push_back(inHand(lane, entry));
+    return ids;
+  }
+  std::string inHand(std::size_t lane, const Entry& entry) {
+    hand[lane].push_back({entry.message.place()});
+    return entry.message->id.value;
+  }
   void finish(std::size_t lane) {
-    while (scheduler.holds(lane)) scheduler.finish(lane);
+    for (const Item& each : hand[lane])
+      if (scheduler.held(lane, each.place) != nullptr) scheduler.finish(lane, each.place);
+    hand[lane].clear();
     scheduler.release(lane);
   }
 
@@ -194,15 +202,28 @@ TEST_F(GroupSchedulerTest, ATurnEndsBehindWhatMayLeaveAnHeir) {
   EXPECT_THAT(turn.entries, SizeIs(2));
 }
 
+TEST_F(GroupSchedulerTest, SpreadTakesOneOfEachLineAndNoneOfALineThatAnyLaneHas) {
+  for (const char* id : {"a1", "a2", "b1", "b2", "c1", "d1"}) add(scheduler, id);
+  EXPECT_THAT(taken(0, 1), ElementsAre("a1"));
+
+  EXPECT_THAT(spread(1, 2), ElementsAre("b1", "c1"));
+  EXPECT_THAT(spread(0), ElementsAre("d1"));
+  EXPECT_THAT(spread(2), IsEmpty());
+  scheduler.finish(1, hand[1].back().place);
+  scheduler.finish(1, hand[1].front().place);
+  scheduler.release(1);
+  EXPECT_THAT(spread(2), ElementsAre("b2"));
+}
+
 TEST_F(GroupSchedulerTest, AnHeirGoesBeforeTheRestOfItsLine) {
   for (const char* id : {"a1", "a2"}) add(scheduler, id);
   taken(0, 1);
-  const GroupScheduler::Held done = scheduler.finish(0);
+  const GroupScheduler::Held done = scheduler.finish(0, hand[0].front().place);
   scheduler.addFirst(*done.line, {done.entry.number, sealed(messageOf("a9"), {}, 9), true});
   scheduler.release(0);
 
   EXPECT_THAT(taken(0), ElementsAre("a9", "a2"));
-  EXPECT_TRUE(scheduler.finish(0).entry.isSuccessor);
+  EXPECT_TRUE(scheduler.finish(0, hand[0].front().place).entry.isSuccessor);
 }
 
 TEST_F(GroupSchedulerTest, SuspectsAreTakenUpToTheirNumberWhateverTheLimits) {
