@@ -30,8 +30,9 @@ namespace tenure {
 class IMessageSource;
 
 namespace webhook {
+class Calls;
 struct Setup;
-}
+}  // namespace webhook
 
 struct WebhookOptions {
   /// http:// or https://, without a user. It is called for each message, unless `urlHeader` is given.
@@ -57,7 +58,8 @@ struct WebhookOptions {
   std::chrono::milliseconds outage{std::chrono::hours{1}};
   /// The longest wait that an endpoint may ask for (Retry-After).
   std::chrono::milliseconds retryMax{std::chrono::minutes{5}};
-  /// Calls beside each other, of each lane. In one line each message waits for the one before it. 1 to 256.
+  /// Calls beside each other, of each lane; the calls of one lane share commits. In one line each message waits for the
+  /// one before it. 1 to 1,024.
   std::size_t ahead = 16;
 
   /// http://HOST:PORT of a proxy, which has to refuse private addresses by itself. Those of the environment are not
@@ -72,7 +74,7 @@ struct WebhookOptions {
 /// Threads: any.
 class Webhook {
  public:
-  /// Errors: configurationRefused, naming the option.
+  /// Starts the thread that makes the calls. Errors: configurationRefused, naming the option.
   static Result<std::unique_ptr<Webhook>> make(WebhookOptions options);
   ~Webhook();
   Webhook(const Webhook&) = delete;
@@ -88,6 +90,7 @@ class Webhook {
   explicit Webhook(std::unique_ptr<const webhook::Setup> setup);
 
   std::unique_ptr<const webhook::Setup> setup_;
+  std::unique_ptr<webhook::Calls> calls_;
 };
 
 /// A call that was verified, as its receiver sees it.

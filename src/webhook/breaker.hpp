@@ -17,34 +17,36 @@ namespace tenure::webhook {
 /// Threads: any.
 class Breaker {
  public:
-  /// Whether a call may begin; nullopt: it may. Else how long its message waits. A call that may begin has to end with
-  /// reached(), failed() or gaveUp().
-  std::optional<Duration> mayCall(const std::string& origin, BootTime now) {
+  struct Word {
+    std::optional<Duration> wait{};  // nullopt: a call may begin; else how long its message waits
+    bool isProbe = false;            // while the host cannot be reached
+  };
+  /// A call that may begin has to end with reached(), failed() or gaveUp().
+  Word ask(const std::string& origin, BootTime now) {
     const std::lock_guard lock(mutex_);
     const auto found = hosts_.find(origin);
-    if (found == hosts_.end()) return std::nullopt;
+    if (found == hosts_.end() || found->second.failures < opensAfter) return {};
     Host& host = found->second;
-    if (host.failures < opensAfter) return std::nullopt;
-    if (now >= host.next && !host.isProbed) {
-      host.isProbed = true;
-      host.next = now + longestProbe;
-      return std::nullopt;
-    }
-    return std::max<Duration>(host.next - now, leastWait);
+    if (now < host.next) return {.wait = std::max<Duration>(host.next - now, leastWait)};
+    host.isProbed = true;
+    host.next = now + longestProbe;
+    return {.isProbe = true};
   }
   void reached(const std::string& origin) {
     const std::lock_guard lock(mutex_);
     hosts_.erase(origin);
   }
-  void failed(const std::string& origin, BootTime now) {
+  void failed(const std::string& origin, bool wasProbe, BootTime now) {
     const std::lock_guard lock(mutex_);
     Host& host = hosts_[origin];
+    if (host.isProbed && !wasProbe) return;
     host.isProbed = false;
     ++host.failures;
     host.next = now + std::min<Duration>(firstWait * (1U << std::min<std::size_t>(host.failures, 6)), longestWait);
   }
   /// The call was cut before its end.
-  void gaveUp(const std::string& origin) {
+  void gaveUp(const std::string& origin, bool wasProbe) {
+    if (!wasProbe) return;
     const std::lock_guard lock(mutex_);
     if (const auto found = hosts_.find(origin); found != hosts_.end())
       found->second = {.failures = found->second.failures};

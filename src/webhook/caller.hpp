@@ -1,4 +1,4 @@
-/// Calls URLs for one lane, several at a time, on the lane's thread.
+/// Has URLs called for one lane, several at a time, and judges how the calls have ended.
 #pragma once
 
 #include <functional>
@@ -6,12 +6,13 @@
 
 #include "tenure/events.hpp"
 #include "tenure/spi/answers.hpp"
+#include "webhook/calls.hpp"
 #include "webhook/setup.hpp"
 
 namespace tenure::webhook {
 
-/// Borrows the setup.
-std::unique_ptr<IAnswerer> makeCaller(const Setup& setup, std::size_t lane,
+/// Borrows setup and calls.
+std::unique_ptr<IAnswerer> makeCaller(const Setup& setup, Calls& calls, std::size_t lane,
                                       std::function<void(EventBody, FencingToken)> tell);
 
 /// Calls once, and waits for the end, for people who try a URL. It has no place in an election.

@@ -3,7 +3,6 @@
 #include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <openssl/kdf.h>
 #include <openssl/rand.h>
 
@@ -13,6 +12,7 @@
 #include <stdexcept>
 
 #include "base/base64.hpp"
+#include "base/text.hpp"
 
 namespace tenure::webhook {
 
@@ -34,11 +34,24 @@ void require(bool works) {
   if (!works) throw std::runtime_error("OpenSSL cannot sign");
 }
 
+/// HMAC-SHA256. To look the algorithm up costs more than to sign a short text, so each thread does it once.
 std::string macOf(const Secret& secret, std::string_view text) {
+  using Context = std::unique_ptr<EVP_MAC_CTX, decltype(&EVP_MAC_CTX_free)>;
+  thread_local const Context context = [] {
+    const std::unique_ptr<EVP_MAC, decltype(&EVP_MAC_free)> hmac(EVP_MAC_fetch(nullptr, "HMAC", nullptr),
+                                                                 &EVP_MAC_free);
+    Context made(EVP_MAC_CTX_new(hmac.get()), &EVP_MAC_CTX_free);
+    std::string digest = "SHA256";
+    const std::array parameters{OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest.data(), 0),
+                                OSSL_PARAM_construct_end()};
+    require(EVP_MAC_CTX_set_params(made.get(), parameters.data()) == 1);
+    return made;
+  }();
   std::string mac(EVP_MAX_MD_SIZE, '\0');
-  unsigned size = 0;
-  require(HMAC(EVP_sha256(), secret.bytes.data(), static_cast<int>(secret.bytes.size()), bytesOf(text), text.size(),
-               bytesOf(mac), &size) != nullptr);
+  std::size_t size = 0;
+  require(EVP_MAC_init(context.get(), bytesOf(secret.bytes), secret.bytes.size(), nullptr) == 1);
+  require(EVP_MAC_update(context.get(), bytesOf(text), text.size()) == 1);
+  require(EVP_MAC_final(context.get(), bytesOf(mac), &size, mac.size()) == 1);
   mac.resize(size);
   return mac;
 }
@@ -161,6 +174,32 @@ std::string orderOf(const Signed& call, const Order& order, const Secret& secret
   for (const std::string& field : {call.id, std::to_string(call.timestamp), order.election, order.group, token, number})
     text += withLength(field);
   return "v1," + token + "," + number + "," + base64(macOf(secret, text));
+}
+
+std::optional<Order> parseOrder(std::string_view text) {
+  if (!text.starts_with("v1,")) return std::nullopt;
+  const std::size_t number = text.find(',', 3);
+  const std::size_t mac = number == std::string_view::npos ? number : text.find(',', number + 1);
+  if (mac == std::string_view::npos) return std::nullopt;
+  const auto token = parseInteger(text.substr(3, number - 3));
+  if (!token) return std::nullopt;
+  Order order{.election = {}, .group = {}, .token = *token};
+  if (const std::string_view given = text.substr(number + 1, mac - number - 1); !given.empty()) {
+    order.number = parseInteger(given);
+    if (!order.number) return std::nullopt;
+  }
+  return order;
+}
+
+bool isOrderBy(const Signed& call, const Order& order, std::string_view text, std::span<const Secret> secrets) {
+  return std::ranges::any_of(secrets, [&](const Secret& secret) { return isSame(orderOf(call, order, secret), text); });
+}
+
+std::vector<std::string> orderHeadersOf(const Signed& call, const Order& order, std::span<const Secret> secrets) {
+  std::vector<std::string> headers{"tenure-election: " + percentEncoded(order.election)};
+  if (!order.group.empty()) headers.push_back("tenure-group: " + percentEncoded(order.group));
+  if (!secrets.empty()) headers.push_back("tenure-order: " + orderOf(call, order, secrets.front()));
+  return headers;
 }
 
 std::string percentEncoded(std::string_view bytes) {

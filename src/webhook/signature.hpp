@@ -2,8 +2,7 @@
 ///
 ///     webhook-signature   v1,… by HMAC-SHA256 of each secret, v1a,… by ed25519, over `id.timestamp.body`
 ///     tenure-order        v1,TOKEN,NUMBER,MAC: the MAC is HMAC-SHA256 by the endpoint's first secret over `v1.` and
-///     the
-///                         fields below, each as its length in bytes, a colon and itself
+///                         the fields below, each as its length in bytes, a colon and itself
 #pragma once
 
 #include <cstdint>
@@ -58,8 +57,14 @@ struct Order {
   std::int64_t token = 0;
   std::optional<std::int64_t> number{};
 };
-/// The value of tenure-order.
+/// The value of tenure-order: v1,TOKEN,NUMBER,MAC.
 std::string orderOf(const Signed& call, const Order& order, const Secret& secret);
+/// Token and number, without election and group. Nullopt: it is no such value.
+std::optional<Order> parseOrder(std::string_view text);
+/// Whether the value is that of the order by one of the secrets; compared in constant time.
+bool isOrderBy(const Signed& call, const Order& order, std::string_view text, std::span<const Secret> secrets);
+/// The headers of an order: `name: value`. Without a secret there is no tenure-order.
+std::vector<std::string> orderHeadersOf(const Signed& call, const Order& order, std::span<const Secret> secrets);
 
 /// Compared in constant time.
 bool isSame(std::string_view one, std::string_view other) noexcept;

@@ -29,8 +29,7 @@ Outcome judge(const Response& response, std::optional<std::chrono::milliseconds>
     const auto since = waits.value_or(std::chrono::milliseconds{0});
     return Outcome::retryLater(std::move(reason), std::clamp(since / 2, leastAway, longestAway));
   }
-  if (response.end == Response::End::heldUp) return Outcome::retryLater(std::move(reason), leastAway);
-  if (response.end == Response::End::broken) return Outcome::failed(std::move(reason));
+  if (response.end != Response::End::answered) return Outcome::failed(std::move(reason));
   if (response.status >= 200 && response.status < 300) return Outcome::done();
   if (isGone(response)) return Outcome::reject(std::move(reason));
   const bool asksToWait = (response.status == 429 || response.status == 503) && response.retryAfter;

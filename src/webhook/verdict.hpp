@@ -5,7 +5,7 @@
 ///              429, 503 with Retry-After: again later, not counted
 ///              others   a failed attempt; a redirect is not followed
 ///   away       not resolved, not connected, no handshake in time: again later, not counted
-///   held up    the same while nothing was read here (the store was away, the election paused): again later
+///   cut        its leader's term is over, or its leader leaves: no outcome
 ///   broken     late, cut, a wrong certificate, an address that may not be called: a failed attempt
 ///
 /// What is not counted ends for a message when its first call is too long ago: then each call counts.
@@ -20,7 +20,7 @@
 namespace tenure::webhook {
 
 struct Response {
-  enum class End { answered, away, heldUp, broken } end = End::answered;
+  enum class End { answered, away, broken, cut } end = End::answered;
   long status = 0;
   std::optional<std::chrono::seconds> retryAfter{};
   std::string body{};  // its first bytes

@@ -20,22 +20,6 @@ bool isSameName(std::string_view one, std::string_view other) {
   return std::ranges::equal(one, other, {}, lower, lower);
 }
 
-/// "v1,TOKEN,NUMBER,MAC": reads token and number; whether it is authentic is seen by making it anew.
-std::optional<webhook::Order> orderIn(std::string_view text) {
-  if (!text.starts_with("v1,")) return std::nullopt;
-  const std::size_t number = text.find(',', 3);
-  const std::size_t mac = number == std::string_view::npos ? number : text.find(',', number + 1);
-  if (mac == std::string_view::npos) return std::nullopt;
-  const auto token = parseInteger(text.substr(3, number - 3));
-  if (!token) return std::nullopt;
-  webhook::Order order{.election = {}, .group = {}, .token = *token};
-  if (const std::string_view given = text.substr(number + 1, mac - number - 1); !given.empty()) {
-    order.number = parseInteger(given);
-    if (!order.number) return std::nullopt;
-  }
-  return order;
-}
-
 }  // namespace
 
 Result<WebhookCall> verifyWebhook(const Headers& headers, std::string_view body, std::span<const std::string> secrets,
@@ -68,17 +52,14 @@ Result<WebhookCall> verifyWebhook(const Headers& headers, std::string_view body,
   if (place == nullptr) return verified;
   const std::string* election = header("tenure-election");
   const std::string* group = header("tenure-group");
-  auto order = orderIn(*place);
+  auto order = webhook::parseOrder(*place);
   if (election == nullptr) return malformed("tenure-election");
   const auto of = places::percentDecoded(*election);
   const auto in = places::percentDecoded(group == nullptr ? "" : *group);
   if (!order || !of || !in) return malformed("tenure-order");
   order->election = *of;
   order->group = *in;
-  const auto isIt = [&](const webhook::Secret& secret) {
-    return webhook::isSame(webhook::orderOf(call, *order, secret), *place);
-  };
-  if (std::ranges::none_of(known, isIt))
+  if (!webhook::isOrderBy(call, *order, *place, known))
     return Error{Errc::authenticationFailed, "the call's order is signed by none of the secrets"};
   verified.election = *of;
   verified.group = *in;

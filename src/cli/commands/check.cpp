@@ -191,11 +191,12 @@ void judgeWebhook(const CheckOptions& options, Inspection& found) {
   auto given = options.webhook.parsed("", options.consumer);
   const auto made = given ? Webhook::make(*std::move(given)) : given.error();
   if (!made) return found.require(false, name, "cannot be used: " + made.error().detail, "options that fit together");
-  const bool isSigned =
-      !options.webhook.secretFile.empty() || !options.webhook.secretDir.empty() || !options.webhook.keyFile.empty();
+  const bool isSigned = options.webhook.isSigned();
   found.expectSafe(isSigned, "calls", isSigned ? "signed" : "not signed",
                    "--webhook-secret-file: a receiver cannot tell who calls it");
-  const bool hasLanes = options.consumer.ordering.lanes > 0;
+  ConsumerOptions consumer = options.consumer;
+  options.webhook.fit(consumer, std::nullopt);
+  const bool hasLanes = consumer.ordering.lanes > 0;
   found.expectSafe(hasLanes, "order of calls", hasLanes ? "a line for each group or endpoint" : "one line",
                    "--lanes N: one URL that does not answer holds up all messages behind its own");
 }

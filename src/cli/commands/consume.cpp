@@ -131,6 +131,8 @@ Result<Settings> settingsOf(const ConsumeOptions& options) {
   settings.consumer.idleWait = idleWaitWithin(settings.candidate.limits.execute);
   settings.consumer.name = {options.consumer};
   settings.consumer.handlerIsExternal = !options.exec.empty();
+  settings.consumer.deadLetterLimit = options.deadLetterLimit.value_or(settings.consumer.deadLetterLimit);
+  options.webhook.fit(settings.consumer, options.deadLetterLimit);
   settings.candidate.agreement = agreementOf(settings.consumer, settings.candidate.election);
   settings.candidate.agreement.merge(placesOf(settings.wiring));
   return settings;
@@ -270,26 +272,29 @@ Exit runWorkers(const ConsumeOptions& options, const Supervisor& supervisor, Set
   return runReplica(options, std::move(settings), work);
 }
 
-/// With lanes a message that waits holds up its own group alone, and may wait as long as Standard Webhooks recommends.
-void patientlyRetried(ConsumerOptions& consumer) {
-  const ConsumerOptions usual;
-  const bool isUsual = consumer.retryDelays.empty() && consumer.retryBase == usual.retryBase &&
-                       consumer.retryMax == usual.retryMax && !consumer.maxAttempts;
-  if (isUsual && consumer.ordering.lanes > 0) consumer.retryDelays = standardRetryDelays();
-}
+constexpr std::size_t mostCalls = 1024;
 
 Exit runWebhook(const ConsumeOptions& options, Settings settings) {
   auto given = options.webhook.parsed(settings.wiring.queue->queue(), settings.consumer);
   if (!given) return refuse("", given.error());
+  // One thread gathers the answers of all calls, so that they share commits.
+  const ConsumerOptions& asked = settings.consumer;
+  const bool mayShare = asked.delivery != Guarantee::atMostOnce && !asked.followNumbers &&
+                        asked.coalesce == Coalesce::never && !options.flow.limits();
+  if (const std::size_t lanes = asked.ordering.lanes; lanes > 0 && mayShare) {
+    given->ahead = std::min(given->ahead * lanes, mostCalls);
+    settings.consumer.ordering = Ordering::perGroup(1);
+  }
   auto made = Webhook::make(*std::move(given));
   if (!made) return refuse(options.webhook.name(), made.error());
   const Webhook& webhook = **made;
-  patientlyRetried(settings.consumer);
   std::unique_ptr<IMessageSource> grouped;  // outlives the consumer
   Work work;
   work.consumerOf = [&](ReplicaRun& replica, const Backend::Ends& ends, const ConsumerOptions& consumer,
                         const Emitter& emit) {
     replica.countHandlers();
+    if (!options.webhook.isSigned())
+      emit(Warned{"calls are not signed: a receiver cannot tell who calls it (--webhook-secret-file)"}, {});
     const Consumer::ByValues calls =
         webhook.handlers([emit](EventBody said, FencingToken token) { emit(std::move(said), token); });
     const Consumer::ByValues handlers{

@@ -110,7 +110,8 @@ std::vector<Group> RelayOptions::groups() {
                                                   "Maximum number of messages that are published together",
                                                   {.field = "ConsumerOptions::maxBatch"}}}),
                       limitRows(executeLimitRow(duration(this->limits.execute, limits::phase)), tuning, this->limits))},
-      {"Failures", joined(failureRows(tuning), {replica.stuckRow()})}};
+      {"Failures",
+       joined(failureRows(tuning, count(tuning.deadLetterLimit, limits::deadLetterLimit)), {replica.stuckRow()})}};
 }
 
 /// Both ends, their URLs read.

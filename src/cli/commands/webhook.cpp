@@ -28,6 +28,11 @@ struct WebhookToolOptions {
   std::string signatures;
   std::int64_t timestamp = 0;
   bool allowPrivate = false;
+  std::string election;
+  std::string group;
+  std::int64_t token = 0;   // 0: the call has no order
+  std::int64_t number = 0;  // 0: the message has none
+  std::string order;        // as it was received
 };
 
 constexpr const char* webhookHelp =
@@ -42,12 +47,14 @@ With --for it prints the secret of one endpoint instead, as --webhook-from deriv
 )help";
 
 constexpr const char* signHelp =
-    R"help(Reads a body from standard input, and prints the headers of its call.
+    R"help(Reads a body from standard input, and prints the headers of its call; with --election and --token
+those of its order, too.
 )help";
 
 constexpr const char* verifyHelp =
     R"help(Reads the body of a call from standard input, and says whether one of the secrets made one of the
-call's signatures. Exit code 65: none did. It does not judge the age of the call.
+call's signatures, and with --order whether one made that. Exit code 65: none did. It does not judge
+the age of the call. --election and --group are as they were before they were percent-encoded.
 )help";
 
 constexpr const char* sendHelp =
@@ -56,8 +63,9 @@ what came of it. Exit code 65: the message would be tried again, or be a dead le
 )help";
 
 constexpr const char* endpointsHelp =
-    R"help(Lists the endpoints that fail: since when, how many messages wait for them, how often the first of
-these was called in vain, and why the last time. It reads the whole queue, and takes nothing.
+    R"help(Lists the endpoints that fail: since when, how many messages wait for them, how many attempts at the
+first of these have failed, how often it was put off without one, and why. It reads the whole queue,
+and takes nothing.
 Exit code 1: none fails.
 )help";
 
@@ -112,12 +120,14 @@ Exit endpoints(const EndpointsOptions& options) {
                                           {"since", formatWallTime(*view.since)},
                                           {"waiting", view.waiting},
                                           {"attempts", view.record->attempts},
+                                          {"not_counted", view.record->postponements.times},
                                           {"error", view.record->lastError}}
                        .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
                 << "\n";
     else
       std::cout << escaped(address) << "  since=" << formatWallTime(*view.since) << "  waiting=" << view.waiting
-                << "  attempts=" << view.record->attempts << "  " << escaped(view.record->lastError, 200) << "\n";
+                << "  attempts=" << view.record->attempts << "  not_counted=" << view.record->postponements.times
+                << "  " << escaped(view.record->lastError, 200) << "\n";
   }
   return views.empty() ? Exit::no : Exit::done;
 }
@@ -156,10 +166,16 @@ Exit printSecret(const WebhookToolOptions& options) {
 Exit sign(const WebhookToolOptions& options) {
   const auto secrets = secretsOf(options.secretFile);
   if (!secrets) return refuse("", secrets.error());
+  if (options.election.empty() != (options.token == 0)) return wrongUsage("give --election and --token together");
+  if (options.number != 0 && options.group.empty()) return wrongUsage("--number needs --group: it counts in it");
   const std::string body = bodyFromInput();
   const webhook::Signed call{options.id, options.timestamp != 0 ? options.timestamp : secondsNow(), body};
   std::cout << "webhook-id: " << call.id << "\nwebhook-timestamp: " << call.timestamp
             << "\nwebhook-signature: " << webhook::signatureOf(call, *secrets, nullptr) << "\n";
+  if (options.token == 0) return Exit::done;
+  webhook::Order order{options.election, options.group, options.token};
+  if (options.number != 0) order.number = options.number;
+  for (const std::string& header : webhook::orderHeadersOf(call, order, *secrets)) std::cout << header << "\n";
   return Exit::done;
 }
 
@@ -167,8 +183,19 @@ Exit verify(const WebhookToolOptions& options) {
   const auto secrets = secretsOf(options.secretFile);
   if (!secrets) return refuse("", secrets.error());
   const std::string body = bodyFromInput();
-  const bool isSound = webhook::isSignedBy({options.id, options.timestamp, body}, options.signatures, *secrets);
-  std::cout << (isSound ? "signed by a secret of the file\n" : "not signed by a secret of the file\n");
+  const webhook::Signed call{options.id, options.timestamp, body};
+  const auto tell = [](const char* what, bool isSound) {
+    std::cout << what << (isSound ? "signed by a secret of the file\n" : "not signed by a secret of the file\n");
+    return isSound;
+  };
+  bool isSound = tell("", webhook::isSignedBy(call, options.signatures, *secrets));
+  if (!options.order.empty()) {
+    auto order = webhook::parseOrder(options.order);
+    if (!order) return refuse("--order", Error{Errc::invalidArgument, "expected v1,TOKEN,NUMBER,MAC"});
+    order->election = options.election;
+    order->group = options.group;
+    isSound = tell("order: ", webhook::isOrderBy(call, *order, options.order, *secrets)) && isSound;
+  }
   return isSound ? Exit::done : Exit::badInput;
 }
 
@@ -218,11 +245,53 @@ Option idRow(WebhookToolOptions& options) {
   return {"--id", filled(options.id, "ID", "an id"), "The call's webhook-id", {.required = true, .momentary = true}};
 }
 
+Option electionRow(WebhookToolOptions& options) {
+  return {"--election", filled(options.election, "NAME", "a name"), "The election's name", {.momentary = true}};
+}
+
+Option groupRow(WebhookToolOptions& options) {
+  return {"--group", text(options.group, "GROUP"), "The message's group", {.momentary = true}};
+}
+
 Option timestampRow(WebhookToolOptions& options, bool required) {
   return {"--timestamp",
           count(options.timestamp, Range<std::int64_t>{1, 253'402'300'799}),
           required ? "The call's webhook-timestamp" : "The call's webhook-timestamp; now without it",
           {.required = required, .momentary = true}};
+}
+
+Options signRows(WebhookToolOptions& options) {
+  return {secretFileRow(options, true),
+          idRow(options),
+          timestampRow(options, false),
+          electionRow(options),
+          {"--token",
+           count(options.token, Range<std::int64_t>{1, std::numeric_limits<std::int64_t>::max()}),
+           "The leader's fencing token",
+           {.momentary = true}},
+          groupRow(options),
+          {"--number",
+           count(options.number, Range<std::int64_t>{1, 1'000'000'000'000'000}),
+           "The message's number in its group",
+           {.momentary = true}}};
+}
+
+Options verifyRows(WebhookToolOptions& options) {
+  const auto withoutOrder = [&options] { return options.order.empty(); };
+  Option election = electionRow(options);
+  Option group = groupRow(options);
+  for (Option* row : {&election, &group}) row->ties.idle = {{"without --order", withoutOrder}};
+  return {
+      secretFileRow(options, true),
+      idRow(options),
+      timestampRow(options, true),
+      {"--signature",
+       filled(options.signatures, "TEXT", "a signature"),
+       "The call's webhook-signature",
+       {.required = true, .momentary = true}},
+      {"--order", filled(options.order, "TEXT", "v1,TOKEN,NUMBER,MAC"), "The call's tenure-order", {.momentary = true}},
+      election,
+      group};
 }
 
 }  // namespace
@@ -246,20 +315,13 @@ std::vector<Command> webhookCommands() {
        .act = [options] { return printSecret(*options); }},
       {.name = "webhook sign",
        .about = "Print the headers that sign a body",
-       .groups = {{"Options", {secretFileRow(*options, true), idRow(*options), timestampRow(*options, false)}}},
+       .groups = {{"Options", signRows(*options)}},
        .help = signHelp,
        .examples = "tenure webhook sign --secret-file webhook.secret --id orders:42 <body.json",
        .act = [options] { return sign(*options); }},
       {.name = "webhook verify",
        .about = "Say whether a signature is by a secret",
-       .groups = {{"Options",
-                   {secretFileRow(*options, true),
-                    idRow(*options),
-                    timestampRow(*options, true),
-                    {"--signature",
-                     filled(options->signatures, "TEXT", "a signature"),
-                     "The call's webhook-signature",
-                     {.required = true, .momentary = true}}}}},
+       .groups = {{"Options", verifyRows(*options)}},
        .help = verifyHelp,
        .examples = "tenure webhook verify --secret-file webhook.secret --id orders:42 --timestamp 1764547200 \\\n"
                    "  --signature v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4= <body.json",

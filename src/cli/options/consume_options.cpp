@@ -186,17 +186,19 @@ Options coalescingRows(ConsumerOptions& tuning) {
 }  // namespace
 
 std::vector<Group> ConsumeOptions::groups() {
+  Value deadLetters = count(deadLetterLimit, limits::deadLetterLimit);
+  deadLetters.byDefault = std::to_string(ConsumerOptions{}.deadLetterLimit) + "; 0 with --webhook-from";
   return {{"Queue and store", wiring.rows()},
           {"Work", workRows(*this)},
           {"URLs", webhook.rows()},
           {"Election", replica.election.rows()},
           {"Replica", replica.rows("half the session timeout, as negotiated; 0s with --sql")},
-          {"Pace", joined(joined(lanesRows(tuning), paceRows(*this)),
+          {"Pace", joined(joined(lanesRows(tuning, [this] { return !webhook.from.empty(); }), paceRows(*this)),
                           joined(limitRows(executeLimitRow(duration(executeLimit, limits::phase,
                                                                     "1m; none with --exec or --worker")),
                                            tuning, limits),
                                  flow.rows()))},
-          {"Failures", joined(failureRows(tuning), {replica.stuckRow()})},
+          {"Failures", joined(failureRows(tuning, std::move(deadLetters)), {replica.stuckRow()})},
           {"What is kept", memoryRows(*this)},
           {"Numbered messages", numberRows(tuning)},
           {"Coalescing", coalescingRows(tuning)}};
@@ -231,7 +233,7 @@ Value delays(std::vector<std::chrono::milliseconds>& into) {
 
 }  // namespace
 
-Options lanesRows(ConsumerOptions& tuning) {
+Options lanesRows(ConsumerOptions& tuning, const std::function<bool()>& hasOthers) {
   return {
       {"--lanes",
        count(tuning.ordering.lanes, limits::lanes),
@@ -241,7 +243,7 @@ Options lanesRows(ConsumerOptions& tuning) {
        count(tuning.laneWindow, limits::laneWindow),
        "Maximum number of messages read ahead for the lanes",
        {.field = "ConsumerOptions::laneWindow",
-        .idle = {{"without --lanes", [&tuning] { return tuning.ordering.lanes == 0; }}},
+        .idle = {{"without --lanes", [&tuning, hasOthers] { return tuning.ordering.lanes == 0 && !hasOthers(); }}},
         .isExpert = true}},
   };
 }
@@ -274,7 +276,7 @@ Options limitRows(Option executeLimit, ConsumerOptions& tuning, CareerLimits& ca
   };
 }
 
-Options failureRows(ConsumerOptions& tuning) {
+Options failureRows(ConsumerOptions& tuning, Value deadLetterLimit) {
   const auto hasDelays = [&tuning] { return !tuning.retryDelays.empty(); };
   Value attempts = count(tuning.maxAttempts, limits::maxAttempts);
   attempts.byDefault = std::to_string(ConsumerOptions{}.attempts());
@@ -290,7 +292,7 @@ Options failureRows(ConsumerOptions& tuning) {
        "What a message does that is out of attempts",
        {.field = "ConsumerOptions::onDead"}},
       {"--dead-letter-limit",
-       count(tuning.deadLetterLimit, limits::deadLetterLimit),
+       std::move(deadLetterLimit),
        "Number of dead letters in a row that stop the consumer until `tenure queue resume`; 0: it never stops",
        {.field = "ConsumerOptions::deadLetterLimit"}},
       {"--retry-base",

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,7 +22,9 @@ namespace tenure::cli {
 // Options of the commands that consume a queue, `consume` and `relay`: lanes, limits, and what becomes of failures.
 
 // The rows refer to the arguments.
-Options lanesRows(ConsumerOptions& tuning);
+/// `hasOthers`: there are lanes even if `--lanes` is not given.
+Options lanesRows(
+    ConsumerOptions& tuning, const std::function<bool()>& hasOthers = [] { return false; });
 /// `executeLimit`: the row of it.
 Options limitRows(Option executeLimit, ConsumerOptions& tuning, CareerLimits& careerLimits);
 /// `value` reads it.
@@ -30,7 +33,7 @@ Option executeLimitRow(Value value);
 inline std::chrono::milliseconds idleWaitWithin(std::chrono::milliseconds executeLimit) {
   return std::min(ConsumerOptions{}.idleWait, executeLimit / 4);
 }
-Options failureRows(ConsumerOptions& tuning);
+Options failureRows(ConsumerOptions& tuning, Value deadLetterLimit);
 
 enum class CommandOutputTo { log, inherit };
 
@@ -48,6 +51,7 @@ struct ConsumeOptions {
   FlowOption flow;
   ConsumerOptions tuning;
   CareerLimits limits;
+  std::optional<std::size_t> deadLetterLimit;             // nullopt: the usual one; none with --webhook-from
   std::optional<std::chrono::milliseconds> executeLimit;  // nullopt: none for commands
   CommandOutputTo output = CommandOutputTo::log;
 

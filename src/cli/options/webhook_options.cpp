@@ -1,5 +1,7 @@
 #include "cli/options/webhook_options.hpp"
 
+#include <algorithm>
+
 #include "webhook/endpoint.hpp"
 #include "webhook/setup.hpp"
 
@@ -9,6 +11,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// Of messages that name their URLs.
+constexpr std::size_t lanesOfMany = 8;
 constexpr const char* urlExpected = "an http or https URL without a user, a password, or bytes beyond visible ASCII";
 
 bool isUrl(const std::string& text) { return webhook::parseEndpoint(text).has_value(); }
@@ -45,7 +49,15 @@ Error refusedAs(const char* option, const Error& why) {
 
 }  // namespace
 
-std::vector<std::chrono::milliseconds> standardRetryDelays() { return {5s, 5min, 30min, 2h, 5h, 10h, 14h, 20h, 24h}; }
+void WebhookOption::fit(ConsumerOptions& consumer, std::optional<std::size_t> deadLetterLimit) const {
+  const ConsumerOptions usual;
+  std::size_t& lanes = consumer.ordering.lanes;
+  if (!from.empty() && lanes == 0) lanes = lanesOfMany;
+  if (!from.empty()) consumer.deadLetterLimit = deadLetterLimit.value_or(0);
+  const bool isUsual = consumer.retryDelays.empty() && consumer.retryBase == usual.retryBase &&
+                       consumer.retryMax == usual.retryMax && !consumer.maxAttempts;
+  if (isGiven() && isUsual && lanes > 0) consumer.retryDelays = {5s, 5min, 30min, 2h, 5h, 10h, 14h, 20h, 24h};
+}
 
 Options WebhookOption::rows() {
   const std::vector<Idle> unused{{"without --webhook or --webhook-from", [this] { return !isGiven(); }}};
@@ -55,7 +67,7 @@ Options WebhookOption::rows() {
       {"--webhook-from",
        headerName(from),
        "Which header of a message names the URL that is called with it; needs --webhook-allow",
-       {}},
+       {.more = "Without --lanes there are 8 of them, and without --dead-letter-limit there is none."}},
       {"--webhook-allow",
        prefixes(allowed),
        "The beginning of URLs that may be called; may be given several times",
@@ -92,7 +104,7 @@ Options WebhookOption::rows() {
        {.field = "WebhookOptions::outage", .idle = unused}},
       {"--webhook-ahead",
        count(ahead, Range<std::size_t>{1, 256}),
-       "Number of calls beside each other in each lane",
+       "Number of calls beside each other, for each of --lanes",
        {.field = "WebhookOptions::ahead",
         .idle = unused,
         .more = "In one line each call waits for the one before it.",
@@ -123,8 +135,7 @@ Result<std::vector<std::string>> secretsIn(const std::string& file) { return web
 Result<WebhookOptions> WebhookOption::parsed(const std::string& queue, const ConsumerOptions& consumer) const {
   if (!from.empty() && allowed.empty())
     return Error{Errc::configurationRefused,
-                 "--webhook-from needs --webhook-allow: whoever sends messages would choose "
-                 "what is called"};
+                 "--webhook-from needs --webhook-allow: who sends messages would choose what is called"};
   WebhookOptions options{.url = url,
                          .urlHeader = from,
                          .allowed = allowed,

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <chrono>
-#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +30,12 @@ struct WebhookOption {
   bool isGiven() const noexcept { return !url.empty() || !from.empty(); }
   /// The option that says which URLs are called.
   const char* name() const noexcept { return from.empty() ? "--webhook" : "--webhook-from"; }
+  /// How messages are consumed that call URLs, unless other options say more. Messages that name their URLs have
+  /// lanes, and the dead letters of one endpoint stop no others. With lanes a message that waits holds up its own group
+  /// alone, and may wait as long as Standard Webhooks recommends.
+  void fit(ConsumerOptions& consumer, std::optional<std::size_t> deadLetterLimit) const;
+  /// Calls are signed by a secret or by a key.
+  bool isSigned() const noexcept { return !secretFile.empty() || !secretDir.empty() || !keyFile.empty(); }
   /// The rows refer to this object.
   Options rows();
   /// `--webhook-from` alone, which has to be given.
@@ -39,9 +45,6 @@ struct WebhookOption {
   /// Errors: configurationRefused, naming the option.
   Result<WebhookOptions> parsed(const std::string& queue, const ConsumerOptions& consumer) const;
 };
-
-/// The waits after failed calls that Standard Webhooks recommends: 5 s to 24 h.
-std::vector<std::chrono::milliseconds> standardRetryDelays();
 
 /// The secrets of a file.
 ///

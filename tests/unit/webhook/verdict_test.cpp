@@ -48,7 +48,6 @@ TEST(Verdict, WhereNobodyIsReachedNoAttemptCountsUntilItIsTooLong) {
   EXPECT_EQ(judge(away, 59min, patience).kind, Kind::retryLater);
   EXPECT_EQ(judge(away, 59min, patience).retryAfter, 1min);
   EXPECT_EQ(judge(away, 1h, patience).kind, Kind::failed);
-  EXPECT_EQ(judge({.end = Response::End::heldUp}, 2h, patience).kind, Kind::retryLater);
   EXPECT_EQ(judge({.status = 429, .retryAfter = 1s}, 1h, patience).kind, Kind::failed);
 }
 
@@ -60,9 +59,9 @@ TEST(Verdict, AReasonHasTheStatusAndTheBeginningOfTheAnswer) {
 class BreakerTest : public testing::Test {
  protected:
   void failTimes(int times) {
-    for (int i = 0; i < times; ++i) breaker.failed("https://a.example:443", now);
+    for (int i = 0; i < times; ++i) breaker.failed("https://a.example:443", false, now);
   }
-  bool mayCall(const std::string& origin = "https://a.example:443") { return !breaker.mayCall(origin, now); }
+  bool mayCall(const std::string& origin = "https://a.example:443") { return !breaker.ask(origin, now).wait; }
 
   BootTime now{1h};
   Breaker breaker;
@@ -89,9 +88,21 @@ TEST_F(BreakerTest, AProbeThatWasCutLeavesItsPlaceToTheNext) {
   now += 10s;
   ASSERT_TRUE(mayCall());
 
-  breaker.gaveUp("https://a.example:443");
+  breaker.gaveUp("https://a.example:443", true);
 
   EXPECT_TRUE(mayCall());
+}
+
+TEST_F(BreakerTest, CallsFromBeforeTheOutageLeaveTheProbeItsPlace) {
+  failTimes(3);
+  now += 10s;
+  ASSERT_TRUE(breaker.ask("https://a.example:443", now).isProbe);
+
+  breaker.failed("https://a.example:443", false, now);
+  breaker.gaveUp("https://a.example:443", false);
+  now += 9s;
+
+  EXPECT_FALSE(mayCall()) << "one tries it still";
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "../cli/replica.hpp"
 #include "support/certificates.hpp"
+#include "webhook/signature.hpp"
 
 namespace tenure::test {
 namespace {
@@ -103,6 +104,27 @@ class Webhooks : public ToolInElection {
     std::istringstream lines(run.output);
     for (std::string line; std::getline(lines, line);) all.push_back(json::parse(line));
     return all;
+  }
+  /// Each message names its URL.
+  Program callNamed(const Arguments& more = {}) {
+    Arguments arguments{"--queue",
+                        queue(),
+                        "--webhook-from",
+                        "header:notify",
+                        "--webhook-allow",
+                        receiver().url("/"),
+                        "--webhook-allow-private",
+                        "--webhook-secret-file",
+                        at("secret")};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return start(inElection("consume", arguments), "first");
+  }
+  std::string lineFor(int number, const std::string& path) {
+    return R"({"id":"m-)" + std::to_string(number) + R"(","body":"b","headers":{"notify":")" + receiver().url(path) +
+           "\"}}\n";
+  }
+  bool has(int rows) {
+    return eventually([&] { return sql("SELECT count(*) FROM tenure_message") == std::to_string(rows); });
   }
   bool isEmpty() {
     return eventually([&] { return sql("SELECT count(*) FROM tenure_message") == "0"; });
@@ -458,6 +480,133 @@ TEST_F(Webhooks, ADeadEndpointHoldsUpItsOwnMessagesAlone) {
     const int number = std::stoi(id.substr(id.find('-') + 1));
     EXPECT_LT(std::exchange(last[each.at("path")], number), std::max(number, 1)) << id;
   }
+}
+
+// shows: webhooks/hanging-endpoints
+TEST_F(Webhooks, AnEndpointThatHangsHoldsUpItsOwnMessagesAlone) {
+  std::string lines;
+  for (int i = 0; i < 40; ++i) lines += lineFor(i, i % 10 == 0 ? "/slow_head" : "/ok/" + std::to_string(i % 10));
+  produce(lines);
+  Program replica = callNamed({"--webhook-timeout", "1h"});
+
+  EXPECT_TRUE(has(4)) << replica.output();
+  std::vector<std::string> hung;
+  for (const json& each : receiver().calls())
+    if (each.at("path") == "/slow_head") hung.push_back(each.at("webhook-id"));
+  EXPECT_THAT(hung, ElementsAre("orders:m-0"));
+}
+
+// shows: webhooks/hanging-endpoints
+TEST_F(Webhooks, ACallThatTakesLongIsMadeOnce) {
+  produce(lineFor(1, "/hold") + lineFor(2, "/hold"));
+  Program replica = callNamed();
+  ASSERT_TRUE(replica.waitForOutput(" message_postponed ")) << replica.output();
+
+  receiver().letGo();
+
+  ASSERT_TRUE(isEmpty()) << replica.output();
+  EXPECT_THAT(receiver().ids(), ElementsAre("orders:m-1", "orders:m-2"));
+  EXPECT_THAT(replica.output(), Not(HasSubstr(" attempt_failed ")));
+}
+
+// shows: webhooks/one-dead-endpoint
+TEST_F(Webhooks, TheDeadLettersOfOneEndpointStopNoOthers) {
+  std::string lines;
+  for (int i = 0; i < 30; ++i) lines += lineFor(i, "/gone");
+  produce(lines + lineFor(30, "/ok"));
+  Program replica = callNamed();
+
+  ASSERT_TRUE(isEmpty()) << replica.output();
+  EXPECT_THAT(deadLetters(), testing::SizeIs(30));
+  EXPECT_THAT(replica.output(), Not(HasSubstr(" consumer_stopped ")));
+}
+
+// shows: webhooks/away-spends-no-attempt
+TEST_F(Webhooks, ThePatienceOfALeaderIsOnRecordForTheNext) {
+  produce(numbered(1));
+  const std::string url = receiver().url("/ok");
+  receiver().stop();
+  Program first = call(url, {"--max-attempts", "1"});
+  ASSERT_TRUE(first.waitForOutput(" message_postponed ", 2)) << first.output();
+  EXPECT_EQ(told(first, SIGTERM), 0);
+
+  Program second = call(url, {"--max-attempts", "1", "--webhook-outage", "10ms"}, "second");
+
+  ASSERT_TRUE(isEmpty()) << second.output();
+  EXPECT_THAT(second.output(), Not(HasSubstr(" message_postponed ")));
+  EXPECT_THAT(deadLetters(), testing::SizeIs(1));
+}
+
+// shows: webhooks/again-under-the-same-id
+TEST_F(Webhooks, AStoreThatIsAwayWhenTheAnswerComesCostsNoSecondCall) {
+  produce(numbered(1));
+  Program replica = call(receiver().url("/hold"));
+  ASSERT_TRUE(receiver().hasCalls(1)) << replica.output();
+  Program holder({"sqlite3", at("q.db"), "BEGIN IMMEDIATE", ".shell echo holds; exec sleep 60"}, at("holder"));
+  ASSERT_TRUE(holder.waitForOutput("holds")) << holder.output();
+  receiver().letGo();
+  ASSERT_TRUE(replica.waitForOutput(" outage_began ")) << replica.output();
+
+  holder.signal(SIGKILL);
+
+  ASSERT_TRUE(isEmpty()) << replica.output();
+  EXPECT_THAT(receiver().ids(), ElementsAre("orders:m-1"));
+}
+
+// shows: webhooks/at-most-once
+TEST_F(Webhooks, AtMostOnceAFailedCallIsADeadLetterAtOnce) {
+  produce(numbered(2));
+  Program replica = call(receiver().url("/fail"), {"--delivery", "at-most-once"});
+
+  ASSERT_TRUE(isEmpty()) << replica.output();
+  EXPECT_TRUE(eventually([&] { return deadLetters().size() == 2; }));
+  EXPECT_THAT(receiver().ids(), ElementsAre("orders:m-1", "orders:m-2"));
+}
+
+TEST_F(Webhooks, CallsGoThroughTheProxyThatIsGiven) {
+  produce(numbered(1));
+  Program replica = call("http://receiver.invalid/ok", {"--webhook-proxy", receiver().url("/")});
+
+  ASSERT_TRUE(isEmpty()) << replica.output();
+  EXPECT_EQ(receiver().calls().at(0).at("path"), "http://receiver.invalid/ok");
+}
+
+// shows: webhooks/signed-as-standard
+TEST_F(Webhooks, AKeySignsBesideTheSecret) {
+  const std::string key = "whsk_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
+  write("key", key + "\n");
+  produce(numbered(1));
+  Program replica = call(receiver().url("/ok"), {"--webhook-key-file", at("key")});
+  ASSERT_TRUE(isEmpty()) << replica.output();
+
+  const json call = receiver().calls().at(0);
+  const webhook::Signed made{call.at("webhook-id"), std::stoll(call.at("webhook-timestamp").get<std::string>()), "b"};
+  const std::vector secrets{webhook::parseSecret(secret()).value()};
+  const webhook::SigningKey signer = webhook::parseSigningKey(key).value();
+  EXPECT_EQ(call.at("webhook-signature"), webhook::signatureOf(made, secrets, &signer));
+  EXPECT_THAT(call.at("webhook-signature").get<std::string>(), HasSubstr(" v1a,"));
+}
+
+TEST_F(Webhooks, SignAndVerifyByHandKnowTheOrder) {
+  const Run made = tenure({"webhook", "sign", "--secret-file", at("secret"), "--id", "orders:1", "--timestamp",
+                           "1700000000", "--election", "a b", "--token", "7", "--group", "g/1", "--number", "3"},
+                          "body");
+  ASSERT_EQ(made.exit, 0) << made.output;
+  EXPECT_THAT(made.output, AllOf(HasSubstr("tenure-election: a%20b\n"), HasSubstr("tenure-group: g%2F1\n"),
+                                 HasSubstr("tenure-order: v1,7,3,")));
+  const auto header = [&](const std::string& name) {
+    const std::size_t from = made.output.find(name + ": ") + name.size() + 2;
+    return made.output.substr(from, made.output.find('\n', from) - from);
+  };
+  const auto verify = [&](const std::string& group) {
+    return tenure({"webhook", "verify", "--secret-file", at("secret"), "--id", "orders:1", "--timestamp", "1700000000",
+                   "--signature", header("webhook-signature"), "--order", header("tenure-order"), "--election", "a b",
+                   "--group", group},
+                  "body");
+  };
+  EXPECT_EQ(verify("g/1").exit, 0);
+  EXPECT_EQ(verify("g/2").exit, 65);
+  EXPECT_EQ(tenure({"webhook", "sign", "--secret-file", at("secret"), "--id", "o", "--token", "7"}, "body").exit, 64);
 }
 
 /// Of the guide: examples/webhook_receiver, in three languages.
