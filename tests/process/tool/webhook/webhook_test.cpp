@@ -425,6 +425,24 @@ TEST_F(Webhooks, ACallWhoseLeaderDiesBeforeItsCommitIsMadeAgainUnderTheSameId) {
   EXPECT_EQ(calls[1].at("stale"), false);
 }
 
+// shows: webhooks/again-under-the-same-id
+TEST_F(Webhooks, ALeaderThatDiesBetweenTheAnswerAndItsCommitLeavesTheCallToTheNext) {
+  produce(numbered(1));
+  Program first = call(receiver().url("/hold"));
+  ASSERT_TRUE(receiver().hasCalls(1)) << first.output();
+  Program holder({"sqlite3", at("q.db"), "BEGIN IMMEDIATE", ".shell echo holds; exec sleep 60"}, at("holder"));
+  ASSERT_TRUE(holder.waitForOutput("holds")) << holder.output();
+  receiver().letGo();
+  ASSERT_TRUE(first.waitForOutput(" outage_began ")) << first.output();
+  first.signal(SIGKILL);
+  holder.signal(SIGKILL);
+
+  Program second = call(receiver().url("/hold"), {}, "second");
+
+  ASSERT_TRUE(isEmpty()) << second.output();
+  EXPECT_THAT(receiver().ids(), ElementsAre("orders:m-1", "orders:m-1"));
+}
+
 // shows: webhooks/beside-each-other
 TEST_F(Webhooks, GroupsAreCalledBesideEachOtherAndEachInItsOrder) {
   std::string lines;
@@ -485,11 +503,12 @@ TEST_F(Webhooks, ADeadEndpointHoldsUpItsOwnMessagesAlone) {
 // shows: webhooks/hanging-endpoints
 TEST_F(Webhooks, AnEndpointThatHangsHoldsUpItsOwnMessagesAlone) {
   std::string lines;
-  for (int i = 0; i < 40; ++i) lines += lineFor(i, i % 10 == 0 ? "/slow_head" : "/ok/" + std::to_string(i % 10));
+  for (int i = 0; i < 700; ++i) lines += lineFor(i, "/slow_head");
+  for (int i = 700; i < 740; ++i) lines += lineFor(i, "/ok/" + std::to_string(i % 10));
   produce(lines);
   Program replica = callNamed({"--webhook-timeout", "1h"});
 
-  EXPECT_TRUE(has(4)) << replica.output();
+  EXPECT_TRUE(has(700)) << replica.output();
   std::vector<std::string> hung;
   for (const json& each : receiver().calls())
     if (each.at("path") == "/slow_head") hung.push_back(each.at("webhook-id"));
