@@ -5,6 +5,8 @@
 ///                            │        └─ lost with its handler ─► an attempt, or given alone ──────┤
 ///                            └─────────────────────────────────────────────────────────────────────┘
 ///
+/// Where handlers handle several groups at the same time, the lane puts the answered messages first (Gathered::first).
+///
 /// An answer is kept until its message has left the lane: when the store refuses a batch, its messages are applied
 /// again, one by one, from the answers at hand.
 #pragma once
@@ -51,8 +53,7 @@ class AnswerBook {
   };
   /// The next one that may be given now; nullopt: none may.
   std::optional<Given> next(Window& window, std::size_t ahead) const;
-  /// The first message that is not given out, and waits for none of its group; it may be one that is given out only as
-  /// its lane's head.
+  /// The first message that could be given out as its lane's head: it is not in hand, and the first of its group.
   std::optional<supply::Place> nextHead(std::span<const MessagePtr> mayBegin, std::size_t ahead) const;
   void gave(const Given& given, WallTime wall, BootTime now);
   /// False: it is not asked for any more.

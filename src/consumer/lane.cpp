@@ -343,7 +343,7 @@ Action Lane::onGathered(const Gathered& gathered, const Now& now) {
   return decide(delivery_->gathered(gathered, now), now);
 }
 
-/// No message begins any more: whether some have begun, which are finished first.
+/// While no message may begin: whether some have begun before, which the lane finishes.
 bool Lane::finishesBegun(const Now& now) noexcept {
   const bool isHeldUp = outages_.any() || delivery_->hasTaken() || state_.streak().isStopped();
   if (isHeldUp || !now.mayFinish || queue_.size() == 0) begunBehind_ = 0;

@@ -126,7 +126,7 @@ class Lane {
   void sweep(BootTime now) { sweeper_.start(now); }
   /// Messages behind the head that may be answered before it is committed; the first is the head.
   std::vector<MessagePtr> startable(const Now& now) const;
-  /// The same, and those behind it that begin only as the head: they have failed before, or are looked at alone.
+  /// All messages that are on record to begin, with those that begin only as the head: they have failed before.
   std::span<const MessagePtr> mayBegin(const Now& now) const;
   /// Messages of other groups may be taken while the head is answered.
   bool mayTakeMore(const Now& now) const noexcept { return spreads() && queue_.settled() == 0 && wantsAhead(now) > 0; }

@@ -34,8 +34,7 @@ Decision TakenDelivery::goOn(const Head& head, BootTime notBefore, const Now& no
   return failed(troubled ? taken_->trouble : "its leader left before its turn came", now);
 }
 
-/// Where the handler is external, or its answer has no effects, or the message was skipped, the store has none left to
-/// refuse.
+/// The store has no effect to refuse where the handler is external, its answer has none, or the message was skipped.
 Decision TakenDelivery::handled() {
   taken_->done = state_.options.handlerIsExternal || isWithoutEffects_ || skipped_.has_value();
   return Settled{};

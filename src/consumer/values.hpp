@@ -151,9 +151,9 @@ struct Gathered {
   bool hasEffects = false;
   std::size_t ahead = 1;
   // Of handlers that handle messages of other groups at the same time:
-  std::size_t behind = 0;              // messages behind this one that are given out, or answered
+  std::size_t behind = 0;              // other messages that are given out, or answered
   bool takesMore = false;              // other groups could be given out as well
-  std::vector<supply::Place> first{};  // messages that come first now: they are answered, or not given out yet
+  std::vector<supply::Place> first{};  // the lane handles these next: they are answered, or can be given out
 };
 
 /// A deadline in the past. (0 = boot; `BootTime::min()` would overflow.)

@@ -119,8 +119,8 @@ class IAnswerer {
   virtual std::vector<Reply> await(BootTime until, const std::stop_token& stop) = 0;
   /// Ends the handlers of messages in hand; a GivenLost follows, which charges no message.
   virtual void cut() = 0;
-  /// The leader was asked to leave, and waits for what is in hand. What takes long may be put off
-  /// (Outcome::retryLater).
+  /// The leader was asked to leave, and waits for the messages in hand. One whose handler takes long may be put off
+  /// (Outcome::retryLater): the next leader handles it again.
   virtual void hurry() {}
 };
 

@@ -84,7 +84,7 @@ struct Assignment {
   friend bool operator==(const Assignment&, const Assignment&) = default;
 };
 
-/// The ends of messages that a lane has had, in the order in which it holds them.
+/// The ends of messages that a lane has had, in the order in which they were committed.
 struct Report {
   struct Done {
     Place place = 0;

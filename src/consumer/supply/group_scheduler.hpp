@@ -9,8 +9,9 @@
 /// that has messages of a line owns all of it: new ones wait until the lane releases it. A lane gets messages
 /// of one line at a time, right before it begins them, so that nothing waits behind a stranger; but where there is
 /// plenty it may sweep across lines, when it expects to be done with all of them in no time: it gets what came first of
-/// all free lines, in the order of the source. A store then finds side by side what is side by side in the queue. A
-/// message without a line is one of its own.
+/// all free lines, in the order of the source. A store then finds side by side what is side by side in the queue. Where
+/// handlers handle several messages at the same time, it gets the next message of each ready line (spread). A message
+/// without a line is one of its own.
 ///
 /// A copy of a message that another lane has, or that waits elsewhere, waits for that message's commit (Copies).
 ///
@@ -138,7 +139,7 @@ class GroupScheduler {
   bool isInHand(const Line& line) const noexcept { return line.held > 0; }
   /// Takes the line's next messages, up to that number, whatever the limits.
   void takeUpTo(Line& line, Number number, std::size_t lane, const EndsTurn& endsTurn, std::vector<Entry>& to);
-  /// The first that the lane holds is done; its line waits for release().
+  /// A message that the lane holds is done; its line waits for release().
   Held finish(std::size_t lane, Place place);
   /// Frees lines of which the lane holds nothing any more.
   void release(std::size_t lane);
